@@ -14,6 +14,7 @@
 #include <stdexcept>
 
 #include "netbuf/numeric.h"
+#include "netbuf/path_evidence.h"
 #include "netbuf/receiver_features.h"
 #include "netbuf/rows.h"
 #include "netbuf/sender_features.h"
@@ -57,7 +58,7 @@ double read_rule(const Rules& rules, const char* name) {
 class SenderFeatures {
  public:
   SenderFeatures(const std::vector<std::string>& fields, double interval_s, const std::vector<double>& time_constants_s,
-                 Matrix<float> last, Matrix<float> memory, Vector<double> window, Matrix<bool> known,
+                 const std::string& base_rtt, Matrix<float> last, Matrix<float> memory, Vector<double> window, Matrix<bool> known,
                  Matrix<float> kept, Matrix<float> means, Vector<bool> begun, Matrix<float> path)
       : names_(fields), last_(last), memory_(memory), window_(window), known_(known), kept_(kept), means_(means),
         begun_(begun), path_(path) {
@@ -88,7 +89,7 @@ class SenderFeatures {
     s_.timeouts = measured("timeouts");
     s_.in_flight = measured("in_flight_bytes");
     cwnd_column_ = column("cwnd_bytes");
-    rtt_min_column_ = column("rtt_min_s");
+    base_column_ = column(base_rtt.c_str());
     float** remembered[] = {&s_.previous_cwnd, &s_.previous_rtt, &s_.previous_throughput, &s_.previous_rate,
                             &s_.rate,          &s_.peak_rate,    &s_.age,                 &s_.least_rtt};
     for (size_t i = 0; i < std::size(remembered); ++i) *remembered[i] = memory.data() + i * rows;
@@ -113,7 +114,7 @@ class SenderFeatures {
   void follow(const Matrix<const double>& telemetry) {
     require_telemetry(telemetry);
     const double* first = telemetry.data();
-    netbuf::follow(s_, first + cwnd_column_, first + rtt_min_column_, names_.size(), kept_.data());
+    netbuf::follow(s_, first + cwnd_column_, first + base_column_, names_.size(), kept_.data());
   }
 
   void scaled(const Vector<const int64_t>& columns, const Vector<const float>& lows, const Vector<const float>& scales,
@@ -152,6 +153,7 @@ class SenderFeatures {
   const SenderRows& rows() const { return s_; }
   size_t fields() const { return names_.size(); }
   size_t column(const char* name) const { return find_column(names_, name); }
+  size_t base_column() const { return base_column_; }
   const float* measured(const char* name) const { return last_.data() + column(name) * s_.rows; }
   // What is left of the time constant of this number, in what the caller made of the exponents.
   const float* kept(size_t constant) const {
@@ -166,7 +168,7 @@ class SenderFeatures {
 
   SenderRows s_;
   std::vector<std::string> names_;
-  size_t cwnd_column_, rtt_min_column_;
+  size_t cwnd_column_, base_column_;
   std::vector<float> decay_rates_;
   Matrix<float> last_, memory_;  // this and the following: kept alive
   Vector<double> window_;
@@ -205,18 +207,19 @@ PathRules read_path_rules(const Rules& rules) {
 // The arrays of a tracker of paths, bound once.
 class SenderPath {
  public:
-  SenderPath(const SenderFeatures& senders, const Rules& rules, Vector<double> lowest_window, Matrix<float> path,
+  SenderPath(const SenderFeatures& senders, const Rules& rules, Vector<double> lowest_window, Vector<float> base_ever, Matrix<float> path,
              Matrix<float> rounds, Matrix<double> windows, Matrix<bool> flags, Matrix<float> logs)
       : rules_(read_path_rules(rules)),
-        columns_{senders.fields(), senders.column("ssthresh_bytes"), senders.column("rtt_min_s"),
+        columns_{senders.fields(), senders.column("ssthresh_bytes"), senders.column("rtt_min_s"), senders.base_column(),
                  senders.column("acks")},
-        lowest_window_(lowest_window), path_(path), rounds_(rounds), windows_(windows), flags_(flags), logs_(logs) {
+        lowest_window_(lowest_window), base_ever_(base_ever), path_(path), rounds_(rounds), windows_(windows), flags_(flags), logs_(logs) {
     const size_t rows = senders.rows().rows;
     const auto require_rows = [rows](const auto& array, size_t count, const char* name) {
       require(array.shape(0) == count && array.shape(1) == rows, name,
               ("(" + std::to_string(count) + ", rows)").c_str());
     };
     require(lowest_window.shape(0) == rows, "lowest_window", "(rows,)");
+    require(base_ever.shape(0) == rows, "base_ever", "(rows,)");
     float** remembered[] = {&p_.unseen,  &p_.draining,    &p_.least_found, &p_.rate_lately, &p_.low_rtt,
                             &p_.lost_lately, &p_.acked_lately, &p_.roughness, &p_.started, &p_.queue_long,
                             &p_.lost_long, &p_.acked_long, &p_.standing, &p_.held};
@@ -231,7 +234,7 @@ class SenderPath {
     require_rows(flags, std::size(facts), "flags");
     require_rows(logs, std::size(logarithms), "logs");
     p_.sender = senders.rows();
-    p_.rtt_min_ever = senders.measured("rtt_min_ever_s");
+    p_.base_ever = base_ever.data();
     p_.lowest_window = lowest_window.data();
     p_.kept_lately = senders.kept(1);
     p_.kept_losses = senders.kept(2);
@@ -284,6 +287,9 @@ class SenderPath {
                   out.data() + kSenderFeatures * rows);
   }
 
+  const PathRows& rows() const { return p_; }
+  const PathColumns& columns() const { return columns_; }
+
  private:
   void require_telemetry(const Matrix<const double>& telemetry) const {
     require(telemetry.shape(0) == p_.sender.rows && telemetry.shape(1) == columns_.fields, "telemetry",
@@ -298,10 +304,57 @@ class SenderPath {
   PathColumns columns_;
   PathRows p_{};
   Vector<double> lowest_window_;  // this and the following: kept alive
+  Vector<float> base_ever_;
   Matrix<float> path_, rounds_;
   Matrix<double> windows_;
   Matrix<bool> flags_;
   Matrix<float> logs_;
+};
+
+// The arrays of a tracker of evidence, bound once.
+class PathEvidence {
+ public:
+  PathEvidence(const SenderFeatures& senders, const SenderPath& path, Vector<float> base_ever, Matrix<float> memory)
+      : columns_(path.columns()), base_ever_(base_ever), memory_(memory) {
+    const size_t rows = senders.rows().rows;
+    float** remembered[] = {&e_.spread,        &e_.rate_long,   &e_.weight,        &e_.in_flight,
+                            &e_.rtt,           &e_.rate,        &e_.in_flight_squares, &e_.rtt_products,
+                            &e_.rtt_squares,   &e_.rate_products, &e_.counted,     &e_.lossy,
+                            &e_.burst,         &e_.loss_queue,  &e_.loss_offered,  &e_.loss_age};
+    require(base_ever.shape(0) == rows, "base_ever", "(rows,)");
+    require(memory.shape(0) == std::size(remembered) && memory.shape(1) == rows, "memory", "(16, rows)");
+    e_.path = path.rows();
+    e_.in_flight_mean = senders.measured("bytes_in_flight_mean");
+    e_.segments_per_ack = senders.measured("segments_acked_mean");
+    e_.rtt_min_ever = senders.measured("rtt_min_ever_s");
+    e_.base_ever = base_ever.data();
+    for (size_t i = 0; i < std::size(remembered); ++i) *remembered[i] = memory.data() + i * rows;
+  }
+
+  void follow(const Matrix<const double>& telemetry) {
+    require(telemetry.shape(0) == rows() && telemetry.shape(1) == columns_.fields, "telemetry", "(rows, fields)");
+    follow_evidence(e_, telemetry.data(), columns_);
+  }
+
+  void arguments(const Matrix<float>& out) {
+    require(out.shape(0) == kEvidenceLogs && out.shape(1) == rows(), "out", "(15, rows)");
+    evidence_arguments(e_, out.data());
+  }
+
+  void features(const Matrix<const float>& logs, const Vector<const float>& scales, const Matrix<float>& out) {
+    require(logs.shape(0) == kEvidenceLogs && logs.shape(1) == rows(), "logs", "(15, rows)");
+    require(scales.shape(0) == kEvidenceLogs, "scales", "(15,)");
+    require(out.shape(0) == kEvidenceFeatures && out.shape(1) == rows(), "out", "(20, rows)");
+    evidence_features(e_, logs.data(), scales.data(), out.data());
+  }
+
+ private:
+  size_t rows() const { return e_.path.sender.rows; }
+
+  EvidenceRows e_{};
+  PathColumns columns_;
+  Vector<float> base_ever_;  // this and the following: kept alive
+  Matrix<float> memory_;
 };
 
 ReceiverRules read_receiver_rules(const Rules& rules, double interval_s) {
@@ -606,12 +659,14 @@ void bind_rows(nb::module_& m) {
 
   nb::class_<SenderFeatures>(m, "SenderFeatures",
                              "The arithmetic of netbuf_gym.tasks.congestion_window on its tracker's arrays.")
-      .def(nb::init<const std::vector<std::string>&, double, const std::vector<double>&, Matrix<float>, Matrix<float>,
-                    Vector<double>, Matrix<bool>, Matrix<float>, Matrix<float>, Vector<bool>, Matrix<float>>(),
-           "fields"_a, "interval_s"_a, "time_constants_s"_a, "last"_a.noconvert(), "memory"_a.noconvert(),
+      .def(nb::init<const std::vector<std::string>&, double, const std::vector<double>&, const std::string&,
+                    Matrix<float>, Matrix<float>, Vector<double>, Matrix<bool>, Matrix<float>, Matrix<float>,
+                    Vector<bool>, Matrix<float>>(),
+           "fields"_a, "interval_s"_a, "time_constants_s"_a, "base_rtt"_a, "last"_a.noconvert(), "memory"_a.noconvert(),
            "window"_a.noconvert(), "known"_a.noconvert(), "kept"_a.noconvert(), "means"_a.noconvert(),
            "begun"_a.noconvert(), "path"_a.noconvert(),
-           "memory holds previous cwnd, RTT, throughput, rate; rate, peak rate, age, least RTT;"
+           "base_rtt: the field that the least RTT is the least of. memory holds previous cwnd, RTT, throughput, rate; rate, peak"
+           " rate, age, least RTT;"
            " known: RTT known, and before. kept: exponents of what is not forgotten, by constant; the highest rate's"
            " first, the caller makes exponentials in place. means, begun: RunningMeans; path: share, base RTT.")
       .def("take_in", &SenderFeatures::take_in, "telemetry"_a,
@@ -648,9 +703,10 @@ void bind_rows(nb::module_& m) {
 
   nb::class_<SenderPath>(m, "SenderPath",
                          "The arithmetic of netbuf_gym.tasks.congestion_window.path_tracker on its tracker's arrays.")
-      .def(nb::init<const SenderFeatures&, const Rules&, Vector<double>, Matrix<float>, Matrix<float>, Matrix<double>,
-                    Matrix<bool>, Matrix<float>>(),
-           nb::keep_alive<1, 2>(), "senders"_a, "rules"_a, "lowest_window"_a.noconvert(), "path"_a.noconvert(),
+      .def(nb::init<const SenderFeatures&, const Rules&, Vector<double>, Vector<float>, Matrix<float>, Matrix<float>,
+                    Matrix<double>, Matrix<bool>, Matrix<float>>(),
+           nb::keep_alive<1, 2>(), "senders"_a, "rules"_a, "lowest_window"_a.noconvert(), "base_ever"_a.noconvert(),
+           "path"_a.noconvert(),
            "rounds"_a.noconvert(), "windows"_a.noconvert(), "flags"_a.noconvert(), "logs"_a.noconvert(),
            "senders: with the time constants of the highest rate, of rates, of losses and for long. rules: constants of"
            " the module by name. logs: what the caller makes logarithms of in place, change of the rate and queue.")
@@ -665,6 +721,17 @@ void bind_rows(nb::module_& m) {
            "Writes the ratios whose logarithms are observed, (15, rows).")
       .def("features", &SenderPath::features, "logs"_a, "scales"_a, "out"_a.noconvert(),
            "Writes the feature vectors, (27, rows), from the logarithms of the ratios and their factors.");
+
+  nb::class_<PathEvidence>(m, "PathEvidence",
+                           "The arithmetic of netbuf_gym.tasks.congestion_window.evidence_tracker on its tracker's arrays.")
+      .def(nb::init<const SenderFeatures&, const SenderPath&, Vector<float>, Matrix<float>>(), nb::keep_alive<1, 2>(),
+           nb::keep_alive<1, 3>(), "senders"_a, "path"_a, "base_ever"_a.noconvert(), "memory"_a.noconvert(),
+           "memory holds spread, rate for long; weight, means and sums of the regressions; counts and means of losses.")
+      .def("follow", &PathEvidence::follow, "telemetry"_a, "Follows an interval that the path has followed.")
+      .def("arguments", &PathEvidence::arguments, "out"_a.noconvert(),
+           "Writes what the features take the logarithms of, (15, rows).")
+      .def("features", &PathEvidence::features, "logs"_a, "scales"_a, "out"_a.noconvert(),
+           "Writes the feature vectors, (20, rows), from the logarithms and their factors.");
 
   nb::class_<SwitchFeatures>(m, "SwitchFeatures",
                              "The arithmetic of netbuf_gym.tasks.queue_threshold on its tracker's arrays.")

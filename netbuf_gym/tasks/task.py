@@ -70,6 +70,8 @@ class Task(ABC, Generic[TrackerT]):
         name, recipes, default_history, default_scenario, default_interval_s: Defaults of the task; the interval is the time
             between decisions.
         recipe_features, recipe_rewards: `features` and `default_reward` of each recipe, where they differ.
+        widened_recipes: By recipe, another one whose features are its first ones in their order, and whose actions are its own:
+            a training of the former may start from the latter's agents.
         options: Further arguments of its environments, passed to the constructor by name.
         discrete: By recipe, arguments that give `Discrete` actions, for learners of action values; recipes with such actions
             by default, or without such a variant, are left out.
@@ -93,6 +95,7 @@ class Task(ABC, Generic[TrackerT]):
     default_history: ClassVar[Mapping[str, int]] = {"default": 1}
     recipe_features: ClassVar[Mapping[str, tuple[Feature, ...]]] = {}
     recipe_rewards: ClassVar[Mapping[str, str]] = {}
+    widened_recipes: ClassVar[Mapping[str, str]] = {}
     default_scenario: ClassVar[str]
     default_interval_s: ClassVar[float] = 0.1
     options: ClassVar[tuple[str, ...]] = ()

@@ -116,7 +116,7 @@ def test_rewards_by_task_with_their_parameters(capsys):
     found = {(entry["task"], entry["name"]): entry for entry in entries}
     assert set(found) == {(record.name, name) for record in tasks.records() for name in record.rewards}
     one = found["congestion_window", "log_utility"]
-    assert one["terms"] == ["throughput", "delay", "loss"] and one["default_of"] == ["default", "bare"]
+    assert one["terms"] == ["throughput", "delay", "loss"] and one["default_of"] == ["default", "bare", "robust"]
     assert parameters_in(one)["floor"] == {
         "name": "floor",
         "default": 0.05,
@@ -159,7 +159,7 @@ def test_baselines_and_controllers(capsys):
         assert [one["name"] for one in baselines if one["task"] == record.name] == list(record.measures.baselines)
     controllers = json.loads(listed(capsys, "controllers", "--json"))
     rule = next(one for one in controllers if one["name"] == "queue_target")
-    assert rule["acts"] == "decides as an agent" and rule["recipes"] == ["default", "bare"] and rule["compared_with"]
+    assert rule["acts"] == "decides as an agent" and rule["recipes"] == ["default", "bare", "robust"] and rule["compared_with"]
     assert not next(one for one in controllers if one["name"] == "prague")["compared_with"]
 
 

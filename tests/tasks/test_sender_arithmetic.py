@@ -214,18 +214,19 @@ def test_arrays_of_other_shapes_are_refused():
     with pytest.raises(ValueError, match=r"caps must have shape \(rows,\)"):
         path.decide(np.ones(4), np.ones(3), np.zeros(4))
     bound = {name: np.zeros((1, 4), np.float32) for name in ("path", "rounds", "logs")}
-    bound |= {"lowest_window": np.zeros(4), "windows": np.zeros((4, 4)), "flags": np.zeros((3, 4), bool)}
+    bound |= {"base_ever": np.zeros(4, np.float32), "lowest_window": np.zeros(4)}
+    bound |= {"windows": np.zeros((4, 4)), "flags": np.zeros((3, 4), bool)}
     with pytest.raises(ValueError, match="rules: there must be drain"):
         _core.SenderPath(made.arithmetic, {}, **bound)
     singles = {"last": 1, "memory": 8, "kept": 1, "means": 3, "path": 2}
     arrays = {name: np.zeros((count, 4), np.float32) for name, count in singles.items()}
     arrays |= {"window": np.zeros(4), "known": np.zeros((2, 4), bool), "begun": np.zeros(4, bool)}
     with pytest.raises(ValueError, match="fields: there must be elapsed_s"):
-        _core.SenderFeatures(["rtt"], 0.1, [10.0], **arrays)
+        _core.SenderFeatures(["rtt"], 0.1, [10.0], "rtt", **arrays)
     with pytest.raises(ValueError, match=r"kept must have shape \(time constants, rows\)"):
-        _core.SenderFeatures(["rtt"], 0.1, [10.0, 1.0], **arrays)
+        _core.SenderFeatures(["rtt"], 0.1, [10.0, 1.0], "rtt", **arrays)
     with pytest.raises(ValueError, match=r"means must have shape \(3, rows\)"):
-        _core.SenderFeatures(["rtt"], 0.1, [10.0], **{**arrays, "means": np.zeros((2, 4), np.float32)})
+        _core.SenderFeatures(["rtt"], 0.1, [10.0], "rtt", **{**arrays, "means": np.zeros((2, 4), np.float32)})
 
 
 def update_at_random(rows, steps=20):

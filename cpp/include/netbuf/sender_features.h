@@ -32,9 +32,10 @@ void remember(const SenderRows& senders);
 // [rates][rows].
 void decay_exponents(const float* elapsed, size_t rows, std::span<const float> rates, float* out);
 
-// Follows an interval whose telemetry was taken in. Windows and least round trips as they were measured, NaN where they
-// were not, lie `stride` numbers apart; `kept`: the part of the highest rate that is not forgotten.
-void follow(const SenderRows& senders, const double* windows, const double* least_rtts, size_t stride,
+// Follows an interval whose telemetry was taken in. Windows, and the round trips that the least one is the least of, as they
+// were measured, NaN where they were not, lie `stride` numbers apart; `kept`: the part of the highest rate that is not
+// forgotten.
+void follow(const SenderRows& senders, const double* windows, const double* base_rtts, size_t stride,
             const float* kept);
 
 // What is observed by its logarithm.

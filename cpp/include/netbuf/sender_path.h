@@ -25,7 +25,7 @@ struct LossRounds {
 // Vectors of all senders, one number a row each.
 struct PathRows {
   SenderRows sender;
-  const float* rtt_min_ever;  // last measured
+  const float* base_ever;  // the least of the connection of what `PathColumns::base` is
   const double* lowest_window;
   float *unseen, *draining, *least_found, *rate_lately, *low_rtt, *lost_lately, *acked_lately, *roughness, *started,
       *queue_long, *lost_long, *acked_long, *standing, *held;
@@ -37,9 +37,9 @@ struct PathRows {
   float *jump, *queue;
 };
 
-// Where the fields stand in the telemetry of one sender.
+// Where the fields stand in the telemetry of one sender; `base`: the round trip that the least one is the least of.
 struct PathColumns {
-  size_t fields, ssthresh, rtt_min, acks;
+  size_t fields, ssthresh, rtt_min, base, acks;
 };
 
 // Writes the change of the rate, 1 where none was measured.

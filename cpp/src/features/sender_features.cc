@@ -40,14 +40,14 @@ void decay_exponents(const float* elapsed, size_t rows, std::span<const float> r
   }
 }
 
-void follow(const SenderRows& s, const double* windows, const double* least_rtts, size_t stride, const float* kept) {
+void follow(const SenderRows& s, const double* windows, const double* base_rtts, size_t stride, const float* kept) {
   const size_t n = s.rows;
   {
     double* __restrict window = s.window;
     Out least = s.least_rtt;
     for (size_t i = 0; i < n; ++i) {
       const double measured = windows[i * stride];
-      const float rtt = static_cast<float>(least_rtts[i * stride]);
+      const float rtt = static_cast<float>(base_rtts[i * stride]);
       window[i] = measured == measured ? measured : window[i];
       least[i] = rtt < least[i] ? rtt : least[i];  // false of a NaN
     }

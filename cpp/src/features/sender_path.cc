@@ -45,15 +45,15 @@ void start_drain(const PathRows& p, const PathRules& rules, size_t i) {
 }
 
 // The time since the least round trip was seen, and drains; time without ACKs counts for neither.
-void track_least_rtt(const PathRows& p, const PathRules& rules, size_t i, float rtt_min) {
+void track_least_rtt(const PathRows& p, const PathRules& rules, size_t i, float rtt) {
   const SenderRows& s = p.sender;
   const bool draining = p.draining[i] > 0;
-  const bool seen = rtt_min <= s.least_rtt[i] * rules.seen_ratio;  // false of a NaN
+  const bool seen = rtt <= s.least_rtt[i] * rules.seen_ratio;  // false of a NaN
   bool over = false;
   const float elapsed = p.acked[i] ? s.elapsed[i] : 0.0f;
   p.unseen[i] += elapsed;
   if (draining) {
-    p.least_found[i] = std::fmin(p.least_found[i], rtt_min);
+    p.least_found[i] = std::fmin(p.least_found[i], rtt);
     p.draining[i] -= elapsed;
     over = p.draining[i] <= kRounding || seen;
     if (over) {
@@ -126,7 +126,7 @@ void follow_path(const PathRows& p, const PathRules& rules, const double* teleme
       const float jump = std::min(std::abs(p.jump[i]), 2.0f);
       p.roughness[i] += (1.0f - p.kept_losses[i]) * (jump - p.roughness[i]);
     }
-    if (rules.drain) track_least_rtt(p, rules, i, rtt_min);
+    if (rules.drain) track_least_rtt(p, rules, i, static_cast<float>(telemetry[at.base]));
     count_losses(p, rules, i);
     p.lost_long[i] = p.lost_long[i] * p.kept_long[i] + lost;
     p.acked_long[i] = p.acked_long[i] * p.kept_long[i] + s.segments_acked[i];
@@ -178,7 +178,7 @@ void path_ratios(const PathRows& p, float* out) {
   const SenderRows& s = p.sender;
   const size_t n = s.rows;
   for (size_t i = 0; i < n; ++i) {
-    const float least = s.rtt_known[i] ? s.least_rtt[i] : 1.0f, ever = p.rtt_min_ever[i];
+    const float least = s.rtt_known[i] ? s.least_rtt[i] : 1.0f, ever = p.base_ever[i];
     const float packet = s.mss[i] * s.interval_bit_rate, mean = std::max(p.rate_lately[i], packet);
     out[kRateTrend * n + i] = std::max(std::max(s.rate[i], packet) / mean, kLeastRatio);
     out[kWindowInMeanBdp * n + i] = std::max(s.cwnd[i] / std::max(mean * least * 0.125f, s.mss[i]), kLeastRatio);

@@ -180,9 +180,9 @@ def _latest_window(observations: np.ndarray) -> np.ndarray:
 
 
 class KeepWindow(KeepAction):
-    """Window kept as it is: in recipe default the one that the slow start reached, in ppcc and bare the initial one.
+    """Window kept as it is: in recipes default and robust what the slow start reached, in ppcc and bare the initial one.
 
-    The discrete factors of recipes default and bare do not include 1, so continuous actions are used there.
+    The discrete factors of recipes default, bare and robust do not include 1, so continuous actions are used there.
     """
 
     @property
@@ -199,7 +199,7 @@ class KeepWindow(KeepAction):
 
 
 class QueueTarget(Decider[CongestionWindow]):
-    """Rule that keeps a few segments in the queue, like Vegas, using only the latest features of recipes default and bare.
+    """Rule that keeps a few segments in the queue, like Vegas, using only the latest features of recipe default.
 
     This baseline shows that the observations suffice, and is a standard for agents. The estimate of queued segments includes
     about one that is waiting for the receiver's delayed ACK.
@@ -211,7 +211,7 @@ class QueueTarget(Decider[CongestionWindow]):
     """
 
     name = "queue_target"
-    recipes = ("default", "bare")
+    recipes = ("default", "bare", "robust")
 
     def __init__(self, segments: float = 1.5, share: float = 0.01, gain: float = 0.6):
         self.segments = check_real("segments", segments, 0.5, 1000)
@@ -220,10 +220,15 @@ class QueueTarget(Decider[CongestionWindow]):
 
     def start(self, rules: CongestionWindow, seeds: Sequence[int]) -> Policy:
         self._require_recipe(rules)
-        return lambda observations, state, starts: (rules.nearest_actions(self.log_window_changes(observations)), None)
+        width, own = rules.width, len(DEFAULT_FEATURES)  # which are the first ones of each recipe
+
+        def policy(observations: np.ndarray, state: Any, starts: np.ndarray) -> tuple[np.ndarray, Any]:
+            return rules.nearest_actions(self.log_window_changes(observations[:, -width:][:, :own])), None
+
+        return policy
 
     def log_window_changes(self, observations: np.ndarray) -> np.ndarray:
-        """Return the changes of the logarithm of the window, `(rows,)`, for observations `(rows, features)`."""
+        """Return the changes of the log window, `(rows,)`, for observations of recipe default, `(rows, features)`."""
         latest = observations[:, -len(DEFAULT_FEATURES) :].astype(np.float64)
         window = _latest_window(observations)
         queued = 64.0 ** latest[:, _COLUMN["segments_queued"]] - 1

@@ -6,11 +6,16 @@ from netbuf_gym.tasks.metrics import Column, Limit, Margin, Measures, bottleneck
 
 UTILITY = "0.5 ln(goodput / fair share) - 0.5 ln(mean RTT / base RTT) of the whole episode; higher is better, at most about 0"
 
+OWN_RULES = (
+    "the slow start and its end, the drain that finds the least round trip, pacing, the limits of the window's growth and "
+    "size, and slower growth under loss are rules that every agent of this recipe has, and so has `keep`, which decides "
+    "nothing: an agent's own is what it has more than `keep`"
+)
+"""Rules of the recipes default and robust, a sentence for cards."""
+
 MEASURES = Measures(
     built_in={
-        "default": "the slow start and its end, the drain that finds the least round trip, pacing, the limits of the window's "
-        "growth and size, and slower growth under loss are rules that every agent of this recipe has, and so has `keep`, which "
-        "decides nothing: an agent's own is what it has more than `keep`",
+        **dict.fromkeys(("default", "robust"), OWN_RULES),
         "ppcc": "the window is limited to twice the path's product and buffer, which no sender knows",
     },
     metrics=("utility", "goodput_mbps", "queue_delay_mean_ms", "mean_rtt_ms", "loss_rate", "Mt"),

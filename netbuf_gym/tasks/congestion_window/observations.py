@@ -1,9 +1,10 @@
-"""Observations of a sender: ratios that carry over between networks, or the features of TCP-PPCC."""
+"""Observations of a sender: ratios that carry over between networks, evidence on them, or the features of TCP-PPCC."""
 
 from __future__ import annotations
 
 import numpy as np
 
+from netbuf_gym.tasks.congestion_window.evidence_tracker import EvidenceTracker
 from netbuf_gym.tasks.congestion_window.path_tracker import PathTracker
 from netbuf_gym.tasks.congestion_window.tracker import FIELD, Tracker
 from netbuf_gym.tasks.features import Feature
@@ -57,6 +58,36 @@ DEFAULT_FEATURES = (
 The first 16 describe the interval; the others cover recent and long-term history, by which a sender can tell that other flows
 keep the queue filled. All are computed natively."""
 
+EVIDENCE_FEATURES = (
+    Feature("queue_ms", 0, 1000, "log of 1 + ms of RTT - least RTT"),
+    Feature("standing_queue_ms", 0, 1000, "log of 1 + ms of least RTT of the interval - least RTT"),
+    Feature("low_rtt_ms", 0, 1000, "log of 1 + ms of least RTT lately - least RTT of any packet since the start"),
+    Feature("spread_ms", 0, 1000, "log of 1 + ms of RTT - least RTT of the interval, mean lately"),
+    Feature("spread", 0, 15, "log of 1 + the same over the least RTT"),
+    Feature("swing_ms", 0, 1000, "log of 1 + ms of standard deviation of RTT from interval to interval"),
+    Feature("rtt_response", -2, 2, "slope of RTT on segments in flight, times segments acknowledged per second", floor=-1),
+    Feature("rtt_correlation", -1, 1, "correlation of RTT with segments in flight", floor=-1),
+    Feature("rate_response", -2, 2, "slope of segments acknowledged per second on segments in flight, times RTT", floor=-1),
+    Feature("in_flight_swing", 0, 1, "standard deviation of segments in flight over their mean"),
+    Feature("loss_share", 0, 1, "share of intervals with losses for long"),
+    Feature("loss_burst", 0, 1023, "log of 1 + lost packets of an interval with losses, mean for long"),
+    Feature("loss_queue_ms", 0, 1000, "log of 1 + ms of RTT - least RTT at losses, mean for long"),
+    Feature("loss_rate", 1 / 4, 4, "log of acknowledged and lost packets' rate at losses / delivery rate for long", floor=-1),
+    Feature("loss_age", 0, 599, "log of 1 + seconds since the last loss, or the start"),
+    Feature("long_rate_trend", 1 / 4, 4, "log of mean delivery rate lately / the one for long", floor=-1),
+    Feature("peak_to_long_rate", 1 / 16, 16, "log of highest delivery rate lately / mean for long", floor=-1),
+    Feature("segments_per_ack", 1, 64, "log of segments acknowledged per ACK"),
+    Feature("least_rtt_ms", 1, 1000, "log of ms of least RTT"),
+    Feature("rate_mbps", 0.01, 10_000, "log of mean delivery rate lately in Mbit/s"),
+)
+"""Features of the recipe robust after those of default, where "least RTT" is the least of the intervals' mean RTTs.
+
+Regressions (`rtt_response` to `in_flight_swing`, `swing_ms`) forget intervals with a time constant of 2 s. A response of 1 is
+the full one: of the round trip where a queue is the sender's own, of the rate where there is none. Where what is in flight
+changes by less than 2 %, responses go to 0."""
+
+ROBUST_FEATURES = DEFAULT_FEATURES + EVIDENCE_FEATURES
+
 _PPCC_ROWS = np.array([FIELD[feature.name] for feature in PPCC_FEATURES])
 _PPCC_LOW = np.array([feature.low for feature in PPCC_FEATURES], np.float32)
 _PPCC_SCALE = np.array([1 / (feature.high - feature.low) for feature in PPCC_FEATURES], np.float32)
@@ -85,4 +116,22 @@ def observe_default(tracker: PathTracker, out: np.ndarray) -> np.ndarray:
     tracker.path_arithmetic.ratios(logs)
     np.log(logs, out=logs)
     tracker.path_arithmetic.features(logs, _LOG_SCALE, out)
+    return out
+
+
+_EVIDENCE_LOG_HIGH = (1001, 1001, 1001, 1001, 16, 1001, 1024, 1001, 4, 600, 4, 16, 64, 1000, 1e6)
+_EVIDENCE_LOG_SCALE = np.array([1 / np.log(high) for high in _EVIDENCE_LOG_HIGH], np.float32)
+
+
+def observe_robust(tracker: EvidenceTracker, out: np.ndarray) -> np.ndarray:
+    """Write the features of `ROBUST_FEATURES`, each clipped to [-1, 1], into `out` of shape `(47, rows)`; return `out`.
+
+    Those of `EVIDENCE_FEATURES` are 0 before the first round trip, but for the times and rates.
+    """
+    first = len(DEFAULT_FEATURES)
+    observe_default(tracker, out[:first])
+    logs = np.empty((len(_EVIDENCE_LOG_SCALE), tracker.rows), np.float32)
+    tracker.evidence_arithmetic.arguments(logs)
+    np.log(logs, out=logs)
+    tracker.evidence_arithmetic.features(logs, _EVIDENCE_LOG_SCALE, out[first:])
     return out

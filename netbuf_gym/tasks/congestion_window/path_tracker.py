@@ -12,7 +12,7 @@ from typing import ClassVar
 import numpy as np
 
 from netbuf_gym import _core
-from netbuf_gym.tasks.congestion_window.tracker import PEAK_MEMORY_S, Tracker
+from netbuf_gym.tasks.congestion_window.tracker import FIELD, PEAK_MEMORY_S, Tracker
 from netbuf_gym.tasks.flows import PerRow
 
 SEEN_WITHIN = 0.02
@@ -76,6 +76,7 @@ class PathTracker(Tracker):
         lost_long, acked_long: segments, forgotten with time constant `LONG_S`.
         started: 1 since a round trip was `STARTED_RTT` times the least one or a packet was lost, 0 before.
         roughness: mean change of the rate from interval to interval, as a logarithm to base 2, at most 2.
+        base_ever: least `base_field` of the connection in seconds, which no drain replaces; 0 before the first.
         wanted: float64, the last decided window in bytes; a time-out leaves less of it.
         resumed: float64, the window in bytes that a drain interrupted, from its start to the first decision after it, else 0.
         drained: float64, the window in bytes that a drain holds, from its start on.
@@ -114,6 +115,7 @@ class PathTracker(Tracker):
         self._path_begins = _core.RowStarts([self._path, self._rounds, self._windows, self._flags])
         self._logs = np.zeros((2, rows), np.float32)
         self._jump, self._queue = self._logs
+        self.base_ever = self._make_base_ever()
         rules = {
             "drain": drain,
             "interval_s": interval_s,
@@ -136,13 +138,17 @@ class PathTracker(Tracker):
             "cap_segments": CAP_SEGMENTS,
         }
         self.path_arithmetic = _core.SenderPath(
-            *(self.arithmetic, rules, self.lowest_window),
+            *(self.arithmetic, rules, self.lowest_window, self.base_ever),
             path=self._path,
             rounds=self._rounds,
             windows=self._windows,
             flags=self._flags,
             logs=self._logs,
         )
+
+    def _make_base_ever(self) -> np.ndarray:
+        """Return the array of the least `base_field` of each connection, float32 `(rows,)`; 0 before the first."""
+        return self.last[FIELD["rtt_min_ever_s"]]
 
     def reset(self, rows: slice, *, mss_bytes: PerRow, **world: PerRow) -> None:
         """Reset rows, see `Tracker.reset`."""

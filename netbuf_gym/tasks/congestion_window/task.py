@@ -15,8 +15,16 @@ from netbuf_gym.errors import ConfigError, quote
 from netbuf_gym.plants.plant import EVENT, INTERVAL
 from netbuf_gym.scenarios.types import AGENT, PathFigures, Scenario
 from netbuf_gym.tasks.actions import LARGEST_FACTOR
+from netbuf_gym.tasks.congestion_window.evidence_tracker import EvidenceTracker
 from netbuf_gym.tasks.congestion_window.hidden_traffic import HIDDEN_KINDS, find_hidden_spans
-from netbuf_gym.tasks.congestion_window.observations import DEFAULT_FEATURES, PPCC_FEATURES, observe_default, observe_ppcc
+from netbuf_gym.tasks.congestion_window.observations import (
+    DEFAULT_FEATURES,
+    PPCC_FEATURES,
+    ROBUST_FEATURES,
+    observe_default,
+    observe_ppcc,
+    observe_robust,
+)
 from netbuf_gym.tasks.congestion_window.path_tracker import DRAIN_AFTER_S, SEEN_WITHIN, PathTracker
 from netbuf_gym.tasks.congestion_window.report import episode_report
 from netbuf_gym.tasks.congestion_window.telemetry import SENDER, sender
@@ -56,6 +64,7 @@ RECIPE_DEFAULTS: dict[str, dict[str, Any]] = {
     "default": {"clamp": MEASURED, "actions": DISCRETE, "drain": True, "paced": True, "slow_start": True, "growth_loss": 1.0},
     "ppcc": {"clamp": PATH, "actions": DISCRETE, "drain": False, "paced": False, "slow_start": False, "growth_loss": 1.0},
     "bare": {"clamp": NO_CLAMP, "actions": DISCRETE, "drain": False, "paced": False, "slow_start": False, "growth_loss": 1.0},
+    "robust": {"clamp": MEASURED, "actions": DISCRETE, "drain": True, "paced": True, "slow_start": True, "growth_loss": 1.0},
 }
 """Default arguments of each recipe."""
 
@@ -79,22 +88,24 @@ class CongestionWindow(Task[Tracker]):
     The task and its recipe `"ppcc"` come from TCP-PPCC (Li et al., "Online-Learning Proximal Policy for Congestion
     Control"); the recipe `"default"` is ours and designed to carry over from 0.5 to 1000 Mbit/s and from 5 to 400 ms. Under it
     a slow start, drains and limits by what was measured do part of the work. The recipe `"bare"` has the same observations and
-    actions and none of these, for those who study control itself.
+    actions and none of these, for those who study control itself. The recipe `"robust"` is the default one for paths with
+    jitter, losses and rivals of many kinds: it judges by mean round trips, and observes more.
 
-    All observations and actions of the recipes default and bare are available to a real sender: its ACKs, its clock, its
-    counters.
+    All observations and actions of the recipes default, bare and robust are available to a real sender: its ACKs, its clock,
+    its counters.
 
     ## Action Space
 
-    `Discrete(12)`, recipe ppcc `Discrete(11)`; in the recipes default and bare also `Box(-1, 1, (1,))` for factors of 1/2 to 2
-    (`actions="continuous"`, 2 to the power of the action; 0 keeps the window, which none of the discrete factors does), or
-    `Discrete(n)` for n custom factors (`actions=[0.5, ..., 2]`).
+    `Discrete(12)`, recipe ppcc `Discrete(11)`; in the recipes default, bare and robust also `Box(-1, 1, (1,))` for factors of
+    1/2 to 2 (`actions="continuous"`, 2 to the power of the action; 0 keeps the window, which none of the discrete factors
+    does), or `Discrete(n)` for n custom factors (`actions=[0.5, ..., 2]`).
     With the scenario's MSS, 1448 bytes by default, and at least 2 MSS:
 
     | Recipe  | Window                          | Values                                                             |
     |---------|---------------------------------|--------------------------------------------------------------------|
     | default | cwnd <- cwnd * f                | f in 0.5, 0.7, 0.85, 0.94, 0.98, 1.005, 1.02, 1.06, 1.18, 1.4, 2, 4 |
     | bare    | cwnd <- cwnd * f                | the same                                                           |
+    | robust  | cwnd <- cwnd * f                | the same                                                           |
     | ppcc    | cwnd <- cwnd + a * MSS^2 / cwnd | a in -200, -100, -50, -20, 0, 5, 10, 100, 200, 500, 600             |
 
     cwnd is the window in force: the agent's last one, or the window that a time-out left. Under the default recipe
@@ -123,6 +134,9 @@ class CongestionWindow(Task[Tracker]):
     65,536 segments; until that ACK it is the initial window. What is left of TCP is what keeps a connection alive: lost
     segments are sent again, and a time-out leaves a window of one segment until the next decision, which multiplies that.
 
+    The recipe `robust` has the rules of the default one, but for the least RTT, which is the least of the intervals' mean RTTs,
+    in drains, too: where delays jitter, the least RTT of a packet is an extreme that never comes back.
+
     Under `ppcc` the window is clamped to 2 (bandwidth-delay product + buffer), which no real sender knows (`clamp="path"`).
 
     ## Observation Space
@@ -138,6 +152,13 @@ class CongestionWindow(Task[Tracker]):
 
     {features of default}
 
+    Recipe robust, 47 features in [-1, 1]: those of the default one in their order, with the least of the intervals' mean RTTs
+    as least RTT, and then what tells queues from jitter, and overflow from policers and random loss. Regressions forget
+    intervals with a time constant of 2 s. A response is 1 in full, on the RTT where the queue is the sender's own, on the rate
+    where there is none, and goes to 0 where segments in flight change by less than 2 %:
+
+    {features of robust}
+
     Recipe ppcc, the paper's 12 features in its order, each scaled from a fixed range to [0, 1] (the paper states no
     ranges; these are ours):
 
@@ -152,8 +173,8 @@ class CongestionWindow(Task[Tracker]):
     A sum of named terms, given in `info["reward_terms"]`. x is throughput over the fair share (the least
     even share of a link on the sender's own path; the bottleneck's capacity when alone), y is RTT over base RTT:
 
-    * default and bare: `log_utility`, 0.5 ln(max(x, 0.05)) - 0.5 ln(y) times the length of the interval in seconds. The sum
-      over an episode, divided by its duration, tracks the utility of the report. Rewards are normalised by what the world
+    * default, bare and robust: `log_utility`, 0.5 ln(max(x, 0.05)) - 0.5 ln(y) times the length of the interval in seconds. The
+      sum over an episode, divided by its duration, tracks the utility of the report. Rewards are normalised by what the world
       offers, so that worlds are comparable; observations are not.
     * ppcc: `utility_sign`, +1, 0 or -1 as U = 0.5 ln(throughput) - 0.5 ln(RTT) rose, stayed or fell.
 
@@ -183,7 +204,7 @@ class CongestionWindow(Task[Tracker]):
     | `per_ack`     | **bool**            | `False`               | decide on every ACK, at the latest after `interval_s`  |
     | `actions`     | **str**, **list**   | `"discrete"`          | or `"continuous"`, or factors that rise, as many as    |
     |               |                     |                       | actions: shorter intervals call for finer ones;        |
-    |               |                     |                       | recipes default and bare                               |
+    |               |                     |                       | recipes default, bare and robust                       |
     | `clamp`       | **str**             | the recipe's          | what bounds windows: `"measured"` (default), `"path"`  |
     |               |                     |                       | (ppcc), `"none"` (bare)                                |
     | `drain`       | **bool**            | the recipe's          | whether a least RTT that is not seen is looked for     |
@@ -191,7 +212,7 @@ class CongestionWindow(Task[Tracker]):
     | `seen_within` | **float**           | `0.02`                | by what share of it an RTT may be longer than the      |
     |               |                     |                       | least one and count as that, 0 to 1                    |
     | `growth_loss` | **float**           | `1.0`                 | share of lost segments above which windows grow        |
-    |               |                     |                       | slowly, 0.01 to 1 (none is); recipe default            |
+    |               |                     |                       | slowly, 0.01 to 1 (none is); recipes default, robust   |
     | `paced`       | **bool**            | the recipe's          | whether packets are paced; stack linux                 |
     | `slow_start`  | **bool**            | the recipe's          | whether a connection begins with a slow start          |
     | `latency_s`   | **float**, **list** | `0.0`                 | what decisions take to be in force, or a range of it,  |
@@ -210,14 +231,19 @@ class CongestionWindow(Task[Tracker]):
     """
 
     name: ClassVar[str] = "congestion_window"
-    recipes: ClassVar[tuple[str, ...]] = ("default", "ppcc", "bare")
-    default_history: ClassVar[dict[str, int]] = {"default": 4, "ppcc": 4, "bare": 4}
+    recipes: ClassVar[tuple[str, ...]] = ("default", "ppcc", "bare", "robust")
+    default_history: ClassVar[dict[str, int]] = {"default": 4, "ppcc": 4, "bare": 4, "robust": 4}
     recipe_features: ClassVar[dict[str, tuple[Feature, ...]]] = {
         "default": DEFAULT_FEATURES,
         "ppcc": PPCC_FEATURES,
         "bare": DEFAULT_FEATURES,
+        "robust": ROBUST_FEATURES,
     }
-    recipe_rewards: ClassVar[dict[str, str]] = {"default": "log_utility", "ppcc": "utility_sign", "bare": "log_utility"}
+    recipe_rewards: ClassVar[dict[str, str]] = {
+        **dict.fromkeys(("default", "bare", "robust"), "log_utility"),
+        "ppcc": "utility_sign",
+    }
+    widened_recipes: ClassVar[dict[str, str]] = {"robust": "default"}
     default_scenario: ClassVar[str] = "ppcc/4"
     options: ClassVar[tuple[str, ...]] = (
         *("per_ack", "actions", "clamp", "drain", "drain_after_s", "seen_within", "growth_loss", "paced", "slow_start"),
@@ -299,7 +325,7 @@ class CongestionWindow(Task[Tracker]):
         """The action that leaves the window as it is.
 
         Raises:
-            ConfigError: No action does, as among the discrete ones of recipes `default` and `bare`.
+            ConfigError: No action does, as among the discrete ones of recipes `default`, `bare` and `robust`.
         """
         if self.recipe == "ppcc":
             return int(np.flatnonzero(self.levels == 0)[0])
@@ -314,7 +340,7 @@ class CongestionWindow(Task[Tracker]):
     def nearest_actions(self, changes: np.ndarray) -> np.ndarray:
         """Return the actions, `(rows, ...)`, whose changes of the log window are nearest to the given ones, `(rows,)`.
 
-        For the recipes `default` and `bare` only.
+        For all recipes but `ppcc`.
         """
         if self.actions == CONTINUOUS:
             return np.clip(changes / np.log(LARGEST_FACTOR), -1, 1).astype(np.float32)[:, None]
@@ -340,8 +366,9 @@ class CongestionWindow(Task[Tracker]):
             raise ConfigError(f"latency_s and jitter_s are up to {longest_s:g} together; valid: {valid}")
         if self.recipe == "ppcc":
             return Tracker(rows, interval_s)
-        own = self.drain, self.slow_start, self.drain_after_s, self.seen_within, self.growth_loss
-        return PathTracker(rows, interval_s, *own)
+        names = ("drain", "slow_start", "drain_after_s", "seen_within", "growth_loss")
+        make = EvidenceTracker if self.recipe == "robust" else PathTracker
+        return make(rows, interval_s, **{name: getattr(self, name) for name in names})
 
     def start(self, tracker: Tracker, rows: slice, scenario: Scenario) -> None:
         controlled = agent_flows(scenario)
@@ -380,6 +407,8 @@ class CongestionWindow(Task[Tracker]):
 
     def observe(self, tracker: Tracker, out: np.ndarray) -> np.ndarray:
         """Write the last interval's feature vectors, finite and in the space, into `out`, `(width, rows)`; return `out`."""
+        if isinstance(tracker, EvidenceTracker):
+            return observe_robust(tracker, out)
         return observe_default(tracker, out) if isinstance(tracker, PathTracker) else observe_ppcc(tracker, out)
 
     def report(self, scenario: Scenario, counters: list[dict[str, Any]]) -> list[dict[str, Any]]:

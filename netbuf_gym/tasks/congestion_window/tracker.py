@@ -35,7 +35,7 @@ class Tracker(FlowTracker):
         rate: bits acknowledged over the time from the last ACK of earlier intervals to the last one of this, in bit/s:
             throughput independent of how many ACKs happen to fall into an interval. 0 without an ACK.
         previous_cwnd, previous_rtt, previous_throughput, previous_rate: values of one interval earlier.
-        least_rtt: least round trip of a data packet so far in seconds, +inf before the first.
+        least_rtt: least of `base_field` so far in seconds, of a data packet's round trips, +inf before the first.
         peak_rate: highest rate so far in bit/s, forgotten with time constant `PEAK_MEMORY_S`.
         age_s: time since the last ACK arrived, in seconds.
         rtt_known, previous_rtt_known: bool, whether a round trip had been measured by now, and one interval earlier.
@@ -47,6 +47,8 @@ class Tracker(FlowTracker):
 
     time_constants_s: ClassVar[tuple[float, ...]] = (PEAK_MEMORY_S,)
     """Time constants with which quantities are forgotten, that of the highest rate first."""
+    base_field: ClassVar[str] = "rtt_min_s"
+    """Field of an interval's telemetry that the least round trip is the least of."""
 
     def __init__(self, rows: int, interval_s: float):
         super().__init__(TELEMETRY, rows, interval_s)
@@ -63,7 +65,7 @@ class Tracker(FlowTracker):
         self._windows_begin = _core.RowValues([*windows, self.last[MSS], self.lowest_window, self.highest_window])
         self._kept = np.empty((len(self.time_constants_s), rows), np.float32)
         self.arithmetic = _core.SenderFeatures(
-            *(TELEMETRY.names, interval_s, self.time_constants_s),
+            *(TELEMETRY.names, interval_s, self.time_constants_s, self.base_field),
             last=self.last,
             memory=self._memory,
             window=self.cwnd,
