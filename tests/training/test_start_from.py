@@ -2,6 +2,7 @@
 
 from contextlib import closing
 
+import numpy as np
 import pytest
 import stable_baselines3
 import torch as th
@@ -28,12 +29,67 @@ def test_a_training_begins_with_another_ones_networks(tiny, trained):
     assert all(th.allclose(before[name], after[name], atol=1e-6) for name in before)
 
 
-def optimiser_of(overrides):
-    """Of a learner that is about to begin: what its optimiser remembers."""
+def learner_of(overrides):
+    """Return a learner that is about to begin."""
     config = load("train", overrides)
     with closing(make_worlds(config.env.id, config.env.num_envs, 1, build_env_kwargs(config))) as worlds:
-        model, _ = build_learner(config, worlds)
-        return model.policy.optimizer.state_dict()
+        return build_learner(config, worlds)[0]
+
+
+def decide(model, observations):
+    """Return the probabilities of actions after some decisions, `(rows, actions)`; each with `observations`."""
+    state, starts = None, np.ones(len(observations), bool)
+    for _ in range(3):
+        _, state = model.predict(observations, state, starts, deterministic=True)
+        starts[:] = False
+    given = [th.as_tensor(observations)]
+    if state is not None:
+        given += [tuple(map(th.as_tensor, state)), th.as_tensor(starts, dtype=th.float32)]
+    with th.no_grad():
+        found = model.policy.get_distribution(*given)
+    return (found if state is None else found[0]).distribution.probs.numpy()
+
+
+LSTM = ["algo=ppo_lstm", "algo.num_envs=4", "algo.kwargs.n_steps=8", "algo.kwargs.batch_size=16"]
+
+
+@pytest.mark.parametrize("more", [[], LSTM])
+def test_an_agent_of_fewer_features_decides_in_the_wider_recipe_as_before(tiny, tmp_path, more):
+    overrides = [*tiny[0], *more]
+    train([*overrides, f"run_dir={tmp_path / 'narrow'}"])
+    begun = [f"start_from={tmp_path / 'narrow'}"]
+    narrow, wide = learner_of([*overrides, *begun]), learner_of([*overrides, *begun, "env.kwargs.recipe=robust"])
+    rng = np.random.default_rng(0)
+    first, further = (rng.uniform(-1, 1, (50, 4, count)).astype(np.float32) for count in (27, 20))
+    wider = np.concatenate([first, further], axis=2).reshape(50, -1)
+    assert decide(narrow, first.reshape(50, -1)) == pytest.approx(decide(wide, wider), abs=1e-6)
+    old, new = narrow.policy.optimizer.state_dict()["state"], wide.policy.optimizer.state_dict()["state"]
+    assert old.keys() == new.keys()
+    for number, values in old.items():  # the optimiser's moments are carried over, those of the further weights are 0
+        assert float(values["exp_avg"].sum()) == pytest.approx(float(new[number]["exp_avg"].sum()), rel=1e-4, abs=1e-6)
+    wide.learn(64)  # two updates; the rate of the last one is 0
+    assert any(value.unflatten(1, (4, 47))[..., 27:].any() for value in wide.policy.parameters() if value.shape[-1] == 188)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ([], ["env.kwargs.history=2"], "history"),
+        ([], ["env.kwargs.drain=false"], "drain"),
+        (["env.kwargs.recipe=bare"], [], "recipe = 'bare', this environment has 'robust'"),
+        (["algo.normalize=running"], ["algo.normalize=running"], "has statistics of the 27 features"),
+    ],
+)
+def test_what_cannot_be_widened_is_refused(tiny, tmp_path, old, new, message):
+    overrides, _ = tiny
+    train([*overrides, *old, f"run_dir={tmp_path / 'narrow'}"])
+    with pytest.raises(CheckpointError, match=message):
+        learner_of([*overrides, f"start_from={tmp_path / 'narrow'}", "env.kwargs.recipe=robust", *new])
+
+
+def optimiser_of(overrides):
+    """Of a learner that is about to begin: what its optimiser remembers."""
+    return learner_of(overrides).policy.optimizer.state_dict()
 
 
 def test_the_optimiser_goes_on_where_it_is_in_the_file_and_begins_anew_where_it_is_not(tiny, trained, tmp_path):

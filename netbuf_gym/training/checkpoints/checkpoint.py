@@ -300,11 +300,35 @@ def require_same_env(saved: SavedModel, env: dict[str, Any]) -> None:
 
 def require_same_rules(saved: SavedModel, rules: Task) -> None:
     """Raise CheckpointError unless a model fits the rules of a task, apart from the decision interval."""
+    _require_rules(saved, rules.to_dict(), rules, _describe_spaces(rules.observation_space, rules.action_space))
+
+
+def _require_rules(saved: SavedModel, said: dict[str, Any], rules: Task, spaces: dict[str, Any]) -> None:
     schema = saved.env.get("schema")
     interval_s = schema.get("interval_s") if isinstance(schema, dict) else None
-    current = {"telemetry": rules.telemetry.to_dict(), **rules.to_dict(), "interval_s": interval_s}
+    current = {"telemetry": rules.telemetry.to_dict(), **said, "interval_s": interval_s}
     require_schema(schema, current, str(saved.path))
-    _require_same_spaces(saved, _describe_spaces(rules.observation_space, rules.action_space))
+    _require_same_spaces(saved, spaces)
+
+
+def _find_narrow_width(saved: SavedModel, rules: Task) -> int | None:
+    """Return the number of features of a model of the recipe that the rules' recipe widens (`Task.widened_recipes`).
+
+    None for a model of any other recipe. Except for the recipe, the model must have been trained by the same rules.
+
+    Raises:
+        CheckpointError: It was not.
+    """
+    schema = saved.env.get("schema")
+    narrow = rules.widened_recipes.get(rules.recipe)
+    if narrow is None or not isinstance(schema, dict) or schema.get("recipe") != narrow:
+        return None
+    features = rules.recipe_features[narrow]
+    said = rules.to_dict() | {"recipe": narrow, "features": [feature.to_dict() for feature in features]}
+    own = cast(gym.spaces.Box, rules.observation_space)
+    space = gym.spaces.Box(min(feature.floor for feature in features), 1.0, (rules.history * len(features),), own.dtype.type)
+    _require_rules(saved, said, rules, _describe_spaces(space, rules.action_space))
+    return len(features)
 
 
 def _require_same_spaces(saved: SavedModel, env: dict[str, Any]) -> None:
@@ -347,21 +371,28 @@ def restore_model(saved: SavedModel, model: BaseAlgorithm, rng: bool) -> bool:
 def load_start_networks(saved: SavedModel, model: BaseAlgorithm, rules: Task) -> None:
     """Load a saved model's networks and optimiser state into a model that is to be trained; all else of the model is new.
 
-    The optimiser starts anew if the file has no state for it, as in packed models, or that of another kind of optimiser.
+    A model of a recipe that the rules' recipe widens (`Task.widened_recipes`) gets weights 0 for the further features, and so
+    begins with the decisions that it takes on its own. The optimiser starts anew if the file has no state for it, as in packed
+    models, or that of another kind of optimiser.
 
     Raises:
-        CheckpointError: The saved model was trained by other rules or with another normalisation, or its parameters do not fit
-            this model.
+        CheckpointError: The saved model was trained by other rules or with another normalisation, or with statistics of fewer
+            features, or its parameters do not fit this model.
     """
     from netbuf_gym.integrations.normalizing import find_extractors
 
-    require_same_rules(saved, rules)
+    narrow = _find_narrow_width(saved, rules)
+    if narrow is None:
+        require_same_rules(saved, rules)
     own = NORMALIZE[bool(find_extractors(model.policy))]
     if saved.config.algo.normalize != own:
         its = f"was trained with algo.normalize = {saved.config.algo.normalize!r}, this training has {own!r}"
         raise CheckpointError(f"start_from = {saved.path}: {its}; valid: the same")
+    if narrow is not None and own != NORMALIZE[False]:
+        its = f"has statistics of the {narrow} features of its recipe, {rules.recipe!r} has {rules.width}"
+        raise CheckpointError(f"start_from = {saved.path}: {its}; valid: the same recipe")
     try:
-        state = _load_networks(saved, model)
+        state = _load_networks(saved, model, None if narrow is None else (rules.history, narrow, rules.width))
         names = _list_state_names(model.policy.optimizer)
         if all(set(values) == names for values in state.values()):
             _set_optimizer(model.policy.optimizer, state)
@@ -372,18 +403,51 @@ def load_start_networks(saved: SavedModel, model: BaseAlgorithm, rules: Task) ->
         raise CheckpointError(f"{why}; valid: {its}, which are its own") from None
 
 
-def _load_networks(saved: SavedModel, model: BaseAlgorithm) -> dict[int, dict[str, Any]]:
-    """Load a saved model's networks into a model and return its optimiser's state; raises any error of torch's unpickler."""
+def _load_networks(
+    saved: SavedModel, model: BaseAlgorithm, widening: tuple[int, int, int] | None = None
+) -> dict[int, dict[str, Any]]:
+    """Load a saved model's networks into a model and return its optimiser's state; raises any error of torch's unpickler.
+
+    Args:
+        saved: Saved model.
+        model: Model.
+        widening: Feature vectors in an observation, features of the saved model, and those of the model, where they are more;
+            None: as many.
+    """
     import torch as th
 
     with zipfile.ZipFile(saved.path) as archive:
         parameters = archives.read_parameters(archive, PARAMETERS)
         state: dict[int, dict[str, Any]] = archives.read_parameters(archive, OPTIMIZER)["state"]
+    if widening is not None:
+        own, ordered = model.policy.state_dict(), list(model.policy.parameters())
+        parameters = {name: _widen_inputs(value, own[name], *widening) for name, value in parameters.items()}
+        state = {
+            index: {name: _widen_inputs(value, ordered[index], *widening) for name, value in values.items()}
+            for index, values in state.items()
+        }
     model.policy.load_state_dict(parameters, strict=True)
     for name, value in model.policy.state_dict().items():
         if not th.isfinite(value).all():
             raise ValueError(f"{name} is not finite")
     return state
+
+
+def _widen_inputs(value: Any, own: Any, history: int, narrow: int, width: int) -> Any:
+    """Return what is kept of each weight of a layer that reads observations, with zeros for further features.
+
+    Args:
+        value: Tensor `(outputs, history * narrow)`. Anything else is returned as it is.
+        own: The model's parameter in its place, `(outputs, history * width)`; with another shape `value` is returned as it is.
+        history, narrow, width: See `_load_networks`.
+    """
+    import torch as th
+
+    shapes = ((*own.shape[:1], history * narrow), (*own.shape[:1], history * width))
+    if not isinstance(value, th.Tensor) or (value.shape, own.shape) != shapes:
+        return value
+    vectors = value.unflatten(1, (history, narrow))
+    return th.nn.functional.pad(vectors, (0, width - narrow)).flatten(1)
 
 
 def _list_state_names(optimizer: Any) -> set[str]:
