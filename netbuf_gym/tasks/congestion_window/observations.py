@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from netbuf_gym.tasks.congestion_window.evidence_tracker import EvidenceTracker
@@ -86,7 +88,9 @@ Regressions (`rtt_response` to `in_flight_swing`, `swing_ms`) forget intervals w
 the full one: of the round trip where a queue is the sender's own, of the rate where there is none. Where what is in flight
 changes by less than 2 %, responses go to 0."""
 
-ROBUST_FEATURES = DEFAULT_FEATURES + EVIDENCE_FEATURES
+_FINE = replace(next(one for one in DEFAULT_FEATURES if one.name == "window_size"), low=1 / 65536, floor=-1)
+ROBUST_FEATURES = (*(_FINE if one.name == _FINE.name else one for one in DEFAULT_FEATURES), *EVIDENCE_FEATURES)
+"""Features of the recipe robust: those of default, where windows below a segment go on along the same scale, and the others."""
 
 _PPCC_ROWS = np.array([FIELD[feature.name] for feature in PPCC_FEATURES])
 _PPCC_LOW = np.array([feature.low for feature in PPCC_FEATURES], np.float32)
