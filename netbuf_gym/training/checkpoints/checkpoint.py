@@ -325,8 +325,8 @@ def _find_narrow_width(saved: SavedModel, rules: Task) -> int | None:
         return None
     features = rules.recipe_features[narrow]
     said = rules.to_dict() | {"recipe": narrow, "features": [feature.to_dict() for feature in features]}
-    own = cast(gym.spaces.Box, rules.observation_space)
-    space = gym.spaces.Box(min(feature.floor for feature in features), 1.0, (rules.history * len(features),), own.dtype.type)
+    least, shape = min(feature.floor for feature in features), (rules.history * len(features),)
+    space = gym.spaces.Box(least, 1.0, shape, rules.observation_space.dtype)
     _require_rules(saved, said, rules, _describe_spaces(space, rules.action_space))
     return len(features)
 
@@ -446,7 +446,7 @@ def _widen_inputs(value: Any, own: Any, history: int, narrow: int, width: int) -
     shapes = ((*own.shape[:1], history * narrow), (*own.shape[:1], history * width))
     if not isinstance(value, th.Tensor) or (value.shape, own.shape) != shapes:
         return value
-    vectors = value.unflatten(1, (history, narrow))
+    vectors = value.reshape(-1, history, narrow)
     return th.nn.functional.pad(vectors, (0, width - narrow)).flatten(1)
 
 
