@@ -13,6 +13,7 @@ struct slot {
   u64 paced;                // not 0: at 1.2 windows in the least round trip
   u64 slow_start;           // not 0: until the first decision the window grows by what is acknowledged
   u64 receiver_limits;      // not 0: what the receiver advertises may be less than there is to send
+  u64 fine;                 // not 0: windows below two segments leave at one in a smoothed round trip
   // counted
   u64 acks;                 // acknowledgements of data
   u64 delivered;            // packets acknowledged, cumulatively or selectively

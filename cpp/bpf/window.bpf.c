@@ -25,10 +25,22 @@ inline_always void set_window(struct tcp_sock *tp, struct slot *slot) {
   const u64 decision = slot->decision;
   if (!decision) return;
   const u32 mss = tp->mss_cache;
-  u64 packets = steered->halted == decision + 1 || !mss ? 1 : slot->window_bytes / mss;
+  const u64 bytes = slot->window_bytes;
+  u64 packets = steered->halted == decision + 1 || !mss ? 1 : bytes / mss;
   if (packets < 1) packets = 1;
+  if (packets == 1 && slot->fine && steered->halted != decision + 1 && bytes > mss) packets = 2;
   if (packets > 1 << 30) packets = 1 << 30;
   tp->snd_cwnd = packets;
+}
+
+// Bytes of a window below two segments that the pace alone keeps; 0: it is none.
+inline_always u64 fine_window(const struct tcp_sock *tp, const struct slot *slot) {
+  const struct steered *steered = own_of((struct tcp_sock *)tp);
+  const u64 decision = slot->decision, bytes = slot->window_bytes;
+  const u32 mss = tp->mss_cache;
+  if (!slot->fine || !decision) return 0;
+  if (steered->halted == decision + 1) return bytes < mss ? bytes : mss;
+  return bytes < 2 * (u64)mss ? bytes : 0;
 }
 
 inline_always int starting(const struct tcp_sock *tp, const struct slot *slot) {
@@ -110,7 +122,10 @@ int cong_control(u64 *ctx) {
     set_window(tp, slot);
     copy_state(tp, slot);
   }
-  if (slot && slot->paced && slot->rtt_least_us) {
+  const u64 fine = slot && tp->srtt_us ? fine_window(tp, slot) : 0;
+  if (fine) {
+    tp->inet_conn.icsk_inet.sk.sk_pacing_rate = fine * 8000000 / tp->srtt_us;  // eighths
+  } else if (slot && slot->paced && slot->rtt_least_us) {
     const u64 window = (u64)larger(tp->snd_cwnd, tp->packets_out) * tp->mss_cache;
     tp->inet_conn.icsk_inet.sk.sk_pacing_rate = window * 1200000 / slot->rtt_least_us;
   } else {

@@ -136,10 +136,8 @@ bool Flow::finished() const {
 // ---- results
 
 void Flow::agent_window(Time now, double bytes) {
-  Tcb& tcb = sender.tcb;
-  sender.cc().on_decision();
-  tcb.now = std::max(now, start_);
-  tcb.set_cwnd(std::max<int64_t>(tcb.mss, static_cast<int64_t>(bytes)));  // less would never send again
+  sender.tcb.now = std::max(now, start_);
+  sender.set_window(bytes);
   sender.try_send();
 }
 

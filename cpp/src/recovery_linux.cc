@@ -270,8 +270,12 @@ class alignas(64) SackRecovery final : public LinuxRecovery {
     // way, but where the time-out is another for the same segment (tcp_enter_loss).
     frto_ = tcb.state < CaState::recovery || sender.repeats_timeout();
     sender.enter_state(CaState::loss);
-    // What was sent lately stays in flight; an agent's window falls to one segment until it decides again.
-    tcb.set_cwnd_packets(sender.controlled() ? 1 : tcb.in_flight() + 1);
+    // What was sent lately stays in flight; an agent's window falls to one segment, if it is more, until it decides again.
+    if (sender.controlled()) {
+      tcb.set_cwnd_fine(std::min<int64_t>(tcb.cwnd, tcb.mss));
+    } else {
+      tcb.set_cwnd_packets(tcb.in_flight() + 1);
+    }
     tcb.high_seq = tcb.nxt;
     probe_outstanding_ = false;
     mode_ = Timer::retransmit;

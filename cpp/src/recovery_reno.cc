@@ -80,7 +80,7 @@ class RenoRecovery final : public LinuxRecovery {
     }
     frto_ = tcb.state < CaState::recovery || sender.repeats_timeout();
     sender.enter_state(CaState::loss);
-    tcb.set_cwnd_packets(1);
+    tcb.set_cwnd_fine(std::min<int64_t>(tcb.cwnd, tcb.mss));  // less than a segment: an agent's
     tcb.high_seq = tcb.nxt;
     sender.back_off();
     if (sender.controlled()) sender.retransmit(tcb.una);

@@ -353,9 +353,22 @@ void Sender::enter_state(CaState state) {
 
 void Sender::pace_windows() { traits_.paces_window = profile_.paces && !traits_.owns_window; }
 
-void Sender::steer(bool paced, bool slow_start) {
+void Sender::steer(bool paced, bool fine, bool slow_start) {
   traits_.paces_window = paced && profile_.paces;
+  traits_.fine = fine && traits_.paces_window;
   cc_->on_agent(slow_start);
+}
+
+// No less than ever sends again.
+void Sender::set_window(double bytes) {
+  constexpr uint32_t kFinest = 16;  // to a segment
+  const auto window = static_cast<int64_t>(bytes);
+  cc_->on_decision();
+  if (traits_.fine) {
+    tcb.set_cwnd_fine(std::max<int64_t>(tcb.mss / kFinest, window));
+  } else {
+    tcb.set_cwnd(std::max<int64_t>(tcb.mss, window));
+  }
 }
 
 // ---- transmission

@@ -29,10 +29,14 @@ double Sender::window_rate() const {
 
 // Bytes a second at which a window is paced: an agent's at 1.2 windows in the least round trip, so that packets are
 // spread as they would be without a queue and never held back by a smoothed round trip that an outage has made long.
-static double agent_rate(const Sender& s) {
-  if (s.rtt_min == kNever || s.rtt_min <= 0) return 0;
-  const double window = static_cast<double>(std::max(s.tcb.cwnd_packets, s.tcb.packets_out())) * s.tcb.mss;
-  return window * kAvoidanceRatio * 1e9 / static_cast<double>(s.rtt_min);
+// A fine one at itself in a smoothed round trip: the pace is what binds.
+double Sender::agent_rate() const {
+  if (traits_.fine && tcb.cwnd < 2 * int64_t{tcb.mss}) [[unlikely]] {
+    return tcb.srtt > 0 ? static_cast<double>(tcb.cwnd) * 1e9 / static_cast<double>(tcb.srtt) : 0;
+  }
+  if (rtt_min == kNever || rtt_min <= 0) return 0;
+  const double window = static_cast<double>(std::max(tcb.cwnd_packets, tcb.packets_out())) * tcb.mss;
+  return window * kAvoidanceRatio * 1e9 / static_cast<double>(rtt_min);
 }
 
 // Lost segments, then new ones.
@@ -40,7 +44,7 @@ void transmit_linux(Sender& s) {
   Tcb& tcb = s.tcb;
   const uint32_t nxt = tcb.nxt;
   uint32_t limit = 0;  // computed where it can matter
-  if (s.traits_.paces_window) tcb.pacing_rate = s.traits_.controlled ? agent_rate(s) : s.window_rate();
+  if (s.traits_.paces_window) tcb.pacing_rate = s.traits_.controlled ? s.agent_rate() : s.window_rate();
   bool deferred = false;
   uint32_t in_flight = tcb.in_flight();
   for (; in_flight < tcb.cwnd_packets; in_flight = tcb.in_flight()) {

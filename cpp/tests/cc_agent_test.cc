@@ -153,3 +153,51 @@ TEST(a_time_out_ends_a_slow_start) {
   c.run_acks(100);
   CHECK_EQ(c.tcb.cwnd_packets, 1u);            // until it is decided on
 }
+
+// Packets that have left in 20 s by a window of so many segments, for each smoothed round trip.
+double paced_by(double segments, bool fine, uint32_t* in_flight = nullptr) {
+  World world(worlds::dumbbell(10, 48, 0, {"agent"}), 1);
+  make_agent("sender", {{"paced", 1}, {"fine", fine}})->find(world);
+  world.run(kSecond);
+  world.set_window(0, segments * kMss);
+  world.run(11 * kSecond);
+  const Sender& sender = world.flows()[0].sender;
+  const uint64_t before = sender.counters.packets_sent;
+  uint32_t most = 0;
+  for (int step = 0; step < 20'000; ++step) {
+    world.run(11 * kSecond + step * kMillisecond);
+    most = std::max(most, sender.tcb.in_flight());
+  }
+  if (in_flight) *in_flight = most;
+  return static_cast<double>(sender.counters.packets_sent - before) * seconds(sender.tcb.srtt) / 20;
+}
+
+TEST(a_window_below_two_segments_is_kept_by_its_pace) {
+  for (const double segments : {0.0625, 0.25, 0.5, 0.8, 1.25}) {
+    uint32_t most = 0;
+    CHECK_NEAR(paced_by(segments, true, &most), segments, 0.1 * segments);
+    CHECK_EQ(most, segments > 1 ? 2u : 1u);
+  }
+  CHECK_NEAR(paced_by(0.01, true), 1. / 16, 0.01);      // the least
+  CHECK_NEAR(paced_by(0.25, false), 1, 0.1);            // whole segments
+  CHECK_NEAR(paced_by(5, true), paced_by(5, false), 0); // from two on nothing is another
+}
+
+TEST(a_time_out_leaves_a_fine_window_as_it_is_and_a_large_one_a_segment) {
+  for (const bool sack : {true, false}) {
+    for (const double segments : {0.25, 8.}) {
+      auto config = worlds::dumbbell(10, 48, 0, {"agent"});
+      config.links[0].loss = 0.5;
+      config.sack = sack;
+      World world(config, 1);
+      make_agent("sender", {{"paced", 1}, {"fine", 1}})->find(world);
+      world.run(kSecond);
+      world.set_window(0, segments * kMss);
+      world.run(60 * kSecond);
+      CHECK_GT(world.flows()[0].counters().timeouts, 0u);
+      const Tcb& tcb = world.flows()[0].sender.tcb;
+      CHECK_EQ(tcb.cwnd, segments < 1 ? 362 : 1448);
+      CHECK_EQ(tcb.cwnd_packets, 1u);
+    }
+  }
+}

@@ -208,6 +208,59 @@ def test_arrays_of_evidence_that_do_not_fit_are_refused():
         _core.PathEvidence(made.arithmetic, made.path_arithmetic, base_ever=made.base_ever, memory=logs)
 
 
+# ---- windows below two segments
+
+
+def fine(**options):
+    task = CongestionWindow("robust", actions="continuous", **options)
+    return task, tracker(task=task)
+
+
+def test_windows_go_down_to_a_sixteenth_of_a_segment_where_they_are_paced():
+    for options, least in (({}, 1 / 16), ({"paced": False}, 2)):
+        task, made = fine(**options)
+        assert task.kind.parameters["fine"] == (least < 1)
+        made.update(acknowledged(10, cwnd_bytes=2 * MSS))
+        for _ in range(12):
+            (window,) = decided(task, made, [-1.0])
+            made.update(acknowledged(1, cwnd_bytes=window * MSS))
+        assert window == least
+    assert observe(fine()[1]).window_size > 0
+    assert CongestionWindow().kind.parameters["fine"] == CongestionWindow("bare", paced=True).kind.parameters["fine"] == 0
+    assert tracker().lowest_window[0] == 2 * MSS
+
+
+def test_the_window_is_observed_below_a_segment():
+    _, made = fine()
+    for segments, expected in ((1 / 16, -0.25), (1, 0), (16, 0.25)):
+        made.update(acknowledged(1, cwnd_bytes=segments * MSS))
+        assert observe(made).window_size == pytest.approx(expected, abs=1e-6)
+
+
+def test_an_ack_lets_a_small_window_grow_and_silence_keeps_it():
+    task, made = fine(clamp="none")
+    made.update(acknowledged(1, cwnd_bytes=MSS / 4))
+    made.wanted[:] = made.cwnd
+    assert decided(task, made, [1.0]) == [0.5]
+    made.update(telemetry(cwnd_bytes=MSS / 2))
+    assert np.isnan(decided(task, made, [1.0]))
+    made.update(acknowledged(1, cwnd_bytes=MSS / 2))
+    assert decided(task, made, [1.0]) == [1]
+    discrete = CongestionWindow("robust", clamp="none")
+    made.update(acknowledged(1, cwnd_bytes=MSS / 4))
+    made.wanted[:] = made.cwnd
+    assert decided(discrete, made, 11) == [1]  # four times
+
+
+def test_under_losses_a_small_window_doubles_at_most():
+    task, made = fine(clamp="none", growth_loss=0.05)
+    for _ in range(40):  # round trips of 64 segments, a tenth of them lost
+        made.update(acknowledged(64, 0.1, cwnd_bytes=MSS / 4, packets_lost=7))
+    made.held_s[:], made.wanted[:] = 0, made.cwnd
+    task = CongestionWindow("robust", clamp="none", growth_loss=0.05)
+    assert decided(task, made, 11) == [0.5]
+
+
 def test_an_environment_of_the_recipe_says_what_it_is():
     env = VectorEnv(2, recipe="robust", scenario={"name": "paths/jitter", "duration_s": 3})
     observations, _ = env.reset(seed=1)

@@ -47,7 +47,9 @@ class Sender {
   void on_wakeup(Time now);
   void on_application(Time now);
   void pace_windows();                       // its host does, what the congestion control does not pace itself
-  void steer(bool paced, bool slow_start);   // by an agent, from the start on; slow_start: until its first decision
+  // By an agent, from the start on. fine: windows below two segments are paced; slow_start: until its first decision.
+  void steer(bool paced, bool fine, bool slow_start);
+  void set_window(double bytes);             // an agent's decision
 
   // ---- the application's side
   void attach(std::unique_ptr<Source> source);
@@ -151,6 +153,7 @@ class Sender {
 
   // transmission_linux.cc
   double window_rate() const;
+  double agent_rate() const;
   bool narrow(uint32_t& room) const;
   uint32_t burst_limit() const;
   bool surely_below_burst(uint32_t room) const;
@@ -178,6 +181,7 @@ class Sender {
     bool takes_clean_acks = false;  // ACKs that only acknowledge in order take the short way
     bool unhindered = false;     // an endless stream, no limit but the congestion window, no rate samples
     bool paces_window = false;   // by rule, though the congestion control does not ask for it
+    bool fine = false;           // an agent's window may be less than a segment
   } traits_;
   Time timer_deadline_ = kNever, timer_set_ = 0;
   int64_t stream_sent_ = 0, una_bytes_ = 0;

@@ -107,6 +107,11 @@ struct Tcb {
     cwnd = bytes;
     cwnd_packets = static_cast<uint32_t>(std::min<int64_t>(cwnd / mss, 1 << 30));
   }
+  // Less than two segments, whose sender is paced: room for the whole ones that it touches.
+  void set_cwnd_fine(int64_t bytes) {
+    set_cwnd(bytes);
+    if (bytes < 2 * int64_t{mss}) cwnd_packets = bytes > mss ? 2 : 1;
+  }
   void set_cwnd_packets(uint32_t packets) { set_cwnd(static_cast<int64_t>(packets) * mss); }
 
   double cwnd_integral = 0;      // byte nanoseconds, up to cwnd_since

@@ -107,6 +107,7 @@ class SenderAgent final : public AgentOf<Start> {
   explicit SenderAgent(const Parameters& p)
       : AgentOf(std::size(kFields), 1, p["latency_high_s"] > 0 || p["jitter_high_s"] > 0),
         paced_(p["paced"] != 0),
+        fine_(p["fine"] != 0),
         slow_start_(p["slow_start"] != 0),
         latency_{std::min(p["latency_s"], p["latency_high_s"]), p["latency_high_s"]},
         jitter_{std::min(p["jitter_s"], p["jitter_high_s"]), p["jitter_high_s"]} {}
@@ -126,7 +127,7 @@ class SenderAgent final : public AgentOf<Start> {
     for (uint32_t i = 0; i < world.flows().size(); ++i) {
       if (!world.flows()[i].controlled()) continue;
       flows.push_back(i);
-      world.flows()[i].sender.steer(paced_, slow_start_);
+      world.flows()[i].sender.steer(paced_, fine_, slow_start_);
     }
     return flows;
   }
@@ -173,7 +174,7 @@ class SenderAgent final : public AgentOf<Start> {
     ((out[k] = kFields[k].value(interval)), ...);
   }
 
-  bool paced_, slow_start_;
+  bool paced_, fine_, slow_start_;
   Range latency_, jitter_;
 };
 
@@ -184,6 +185,7 @@ const Entry<AgentRecord> entry{{
     .meaning = "sets a flow's congestion window",
     .make = make_kind<SenderAgent>,
     .parameters = {truth("paced", false, "packets leave at 1.2 windows in the least round trip"),
+                   truth("fine", false, "where paced, windows below two segments, to 1/16 of one, leave at one in a round trip"),
                    truth("slow_start", false, "until the first decision the window grows by what is acknowledged"),
                    real("latency_s", 0, 0, kLongest, "least time that the decisions of a sender take"),
                    real("latency_high_s", 0, 0, kLongest, "most time, of which each sender has one"),

@@ -155,7 +155,8 @@ void decide_windows(const PathRows& p, const PathRules& rules, const double* fac
     if (caps) window = std::min(window, caps[i]);
     if (rules.growth_loss < 1 && p.growth.heavy_in_a_row[i] >= rules.growth_rounds) {
       const double present = std::max(held, p.lowest_window[i]);
-      window = std::min(window, present + acknowledged * mss / present);
+      const double growth = present < mss ? present : acknowledged * mss / present;  // below a segment: doubled by an ACK
+      window = std::min(window, present + growth);
     }
     const bool draining = p.draining[i] > 0;
     if (draining) window = p.drained[i];

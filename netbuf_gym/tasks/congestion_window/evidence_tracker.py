@@ -23,6 +23,7 @@ class EvidenceTracker(PathTracker):
 
     Args:
         rows, interval_s, options: As for `PathTracker`.
+        lowest_segments: Least window in segments.
 
     Attributes (all float32 of shape `(rows,)`):
         base_ever: least mean round trip of an interval since the start, in seconds; 0 before the first.
@@ -41,7 +42,8 @@ class EvidenceTracker(PathTracker):
 
     base_field: ClassVar[str] = "rtt_mean_s"
 
-    def __init__(self, rows: int, interval_s: float, **options: Any):
+    def __init__(self, rows: int, interval_s: float, lowest_segments: float = 2, **options: Any):
+        self.lowest_segments = lowest_segments
         super().__init__(rows, interval_s, **options)
         self._evidence = np.zeros((16, rows), np.float32)
         self.spread_s, self.rate_long, self.weight, self.in_flight, self.rtt, self.rate_mean = self._evidence[:6]
@@ -54,7 +56,7 @@ class EvidenceTracker(PathTracker):
     def _make_base_ever(self) -> np.ndarray:
         return np.zeros(self.rows, np.float32)
 
-    def reset(self, rows: slice, *, mss_bytes: np.ndarray | float, **world: PerRow) -> None:
+    def reset(self, rows: slice, *, mss_bytes: PerRow, **world: PerRow) -> None:
         """Reset rows, see `Tracker.reset`."""
         super().reset(rows, mss_bytes=mss_bytes, **world)
         self._evidence[:, rows] = 0

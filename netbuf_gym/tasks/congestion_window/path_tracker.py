@@ -41,7 +41,8 @@ STARTED_RTT = 1.25
 """Ratio of a round trip to the least one from which a path counts as having been filled once; a lost packet counts as well."""
 
 LEAST_DRAINED = 4
-"""Least window in segments during a drain, for windows that were at least as large."""
+"""Least window in segments during a drain, for windows that were at least as large; where windows may be less than two segments
+twice the least window."""
 
 HEAVY_LOSS, HEAVY_ROUNDS, LEAST_COUNTED = 0.1, 3, 8
 """Share of lost segments that counts as heavy, the number of consecutive heavy round trips, and the least segments of each. The
@@ -134,7 +135,7 @@ class PathTracker(Tracker):
             "rate_gain": RATE_GAIN,
             "drain_share": DRAIN_SHARE,
             "drain_of_product": DRAIN_OF_PRODUCT,
-            "least_drained": LEAST_DRAINED,
+            "least_drained": min(LEAST_DRAINED, 2 * self.lowest_segments),
             "cap_segments": CAP_SEGMENTS,
         }
         self.path_arithmetic = _core.SenderPath(

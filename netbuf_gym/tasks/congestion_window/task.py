@@ -27,7 +27,7 @@ from netbuf_gym.tasks.congestion_window.observations import (
 )
 from netbuf_gym.tasks.congestion_window.path_tracker import DRAIN_AFTER_S, SEEN_WITHIN, PathTracker
 from netbuf_gym.tasks.congestion_window.report import episode_report
-from netbuf_gym.tasks.congestion_window.telemetry import SENDER, sender
+from netbuf_gym.tasks.congestion_window.telemetry import FINEST_SEGMENTS, SENDER, sender
 from netbuf_gym.tasks.congestion_window.tracker import FIELD, MSS, RTT, THROUGHPUT, Tracker
 from netbuf_gym.tasks.features import Feature
 from netbuf_gym.tasks.flows import describe_paths, require_capacity
@@ -99,7 +99,7 @@ class CongestionWindow(Task[Tracker]):
     `Discrete(12)`, recipe ppcc `Discrete(11)`; in the recipes default, bare and robust also `Box(-1, 1, (1,))` for factors of
     1/2 to 2 (`actions="continuous"`, 2 to the power of the action; 0 keeps the window, which none of the discrete factors
     does), or `Discrete(n)` for n custom factors (`actions=[0.5, ..., 2]`).
-    With the scenario's MSS, 1448 bytes by default, and at least 2 MSS:
+    With the scenario's MSS, 1448 bytes by default, and at least 2 MSS (recipe robust: 1/16 MSS):
 
     | Recipe  | Window                          | Values                                                             |
     |---------|---------------------------------|--------------------------------------------------------------------|
@@ -134,8 +134,15 @@ class CongestionWindow(Task[Tracker]):
     65,536 segments; until that ACK it is the initial window. What is left of TCP is what keeps a connection alive: lost
     segments are sent again, and a time-out leaves a window of one segment until the next decision, which multiplies that.
 
-    The recipe `robust` has the rules of the default one, but for the least RTT, which is the least of the intervals' mean RTTs,
-    in drains, too: where delays jitter, the least RTT of a packet is an extreme that never comes back.
+    The recipe `robust` has the rules of the default one but for these:
+
+    * the least RTT is the least of the intervals' mean RTTs, in drains, too: where delays jitter, the least RTT of a packet is
+      an extreme that never comes back;
+    * where packets are paced, a window may be as small as 1/16 MSS. Less than 2 MSS are kept by the pace alone: a window leaves
+      in each smoothed RTT, one packet in flight at most (above 1 MSS two), so that many senders of a slow path need not
+      overflow it. The window at a packet's departure decides when the next one may leave; without ACKs it stays. An ACK lets
+      it grow by a segment at most, as ever, and so at once by any factor. A time-out leaves at most 1 MSS, and a drain may
+      halve any window.
 
     Under `ppcc` the window is clamped to 2 (bandwidth-delay product + buffer), which no real sender knows (`clamp="path"`).
 
@@ -298,7 +305,8 @@ class CongestionWindow(Task[Tracker]):
         if self.per_ack and (self.latency_s[1] or self.jitter_s[1]):
             given = f"latency_s = {quote(latency_s)}, jitter_s = {quote(jitter_s)}"
             raise ConfigError(f"{given} with per_ack = True; valid: 0, since a later ACK's decision would overtake this one's")
-        self.kind = sender(self.paced, self.slow_start, self.latency_s, self.jitter_s)
+        self.fine = recipe == "robust" and self.paced
+        self.kind = sender(self.paced, self.slow_start, self.latency_s, self.jitter_s, self.fine)
         self.until = EVENT if self.per_ack else INTERVAL
         fixed, why = FIXED.get(recipe, ((), ""))
         for name in fixed:
@@ -367,8 +375,10 @@ class CongestionWindow(Task[Tracker]):
         if self.recipe == "ppcc":
             return Tracker(rows, interval_s)
         names = ("drain", "slow_start", "drain_after_s", "seen_within", "growth_loss")
-        make = EvidenceTracker if self.recipe == "robust" else PathTracker
-        return make(rows, interval_s, **{name: getattr(self, name) for name in names})
+        own = {name: getattr(self, name) for name in names}
+        if self.recipe != "robust":
+            return PathTracker(rows, interval_s, **own)
+        return EvidenceTracker(rows, interval_s, FINEST_SEGMENTS if self.fine else EvidenceTracker.lowest_segments, **own)
 
     def start(self, tracker: Tracker, rows: slice, scenario: Scenario) -> None:
         controlled = agent_flows(scenario)

@@ -49,9 +49,16 @@ SENDER = AgentKind(
 
 Range = tuple[float, float]
 
+FINEST_SEGMENTS = 1 / 16
+"""Least window in segments of senders that pace fine windows."""
+
 
 def sender(
-    paced: bool = False, slow_start: bool = False, latency_s: Range = (0.0, 0.0), jitter_s: Range = (0.0, 0.0)
+    paced: bool = False,
+    slow_start: bool = False,
+    latency_s: Range = (0.0, 0.0),
+    jitter_s: Range = (0.0, 0.0),
+    fine: bool = False,
 ) -> AgentKind:
     """Return the agent kind of senders with paced packets, an initial slow start, or decisions that take time.
 
@@ -63,6 +70,9 @@ def sender(
         latency_s: Range in seconds from which the decision latency of each sender of a world is drawn.
         jitter_s: Range in seconds from which each sender's largest additional latency is drawn; the additional latency of a
             decision is uniform from 0 to it.
+        fine: Whether windows below two segments, down to `FINEST_SEGMENTS`, leave at one window in the smoothed round trip,
+            where packets are paced; otherwise a window is of whole segments.
     """
     given = {"paced": float(paced), "slow_start": float(slow_start), "latency_s": latency_s[0], "latency_high_s": latency_s[1]}
-    return replace(SENDER, parameters={**given, "jitter_s": jitter_s[0], "jitter_high_s": jitter_s[1]})
+    given |= {"jitter_s": jitter_s[0], "jitter_high_s": jitter_s[1], "fine": float(fine)}
+    return replace(SENDER, parameters=given)

@@ -50,6 +50,9 @@ class Tracker(FlowTracker):
     base_field: ClassVar[str] = "rtt_min_s"
     """Field of an interval's telemetry that the least round trip is the least of."""
 
+    lowest_segments: float = 2
+    """Least window in segments."""
+
     def __init__(self, rows: int, interval_s: float):
         super().__init__(TELEMETRY, rows, interval_s)
         self._memory = np.zeros((8, rows), np.float32)
@@ -87,7 +90,8 @@ class Tracker(FlowTracker):
         """
         self.reset_path(rows, **path)
         self._beginning.restore(rows.start, rows.stop)
-        lowest = [2 * mss for mss in mss_bytes] if isinstance(mss_bytes, Sequence) else 2 * mss_bytes
+        least = self.lowest_segments
+        lowest = [least * mss for mss in mss_bytes] if isinstance(mss_bytes, Sequence) else least * mss_bytes
         windows = [np.inf, initial_window, initial_window, initial_window, mss_bytes, lowest, highest_window]
         self._windows_begin.write(rows.start, rows.stop, windows)
 

@@ -80,6 +80,43 @@ def test_a_decision_that_takes_time_is_in_force_that_much_later():
     assert late < at_once - 0.4
 
 
+@pytest.mark.slow
+@undisturbed
+def test_windows_below_two_segments_are_kept_by_their_pace_on_the_kernel_as_in_the_simulator():
+    machines.needs_bpf()
+
+    def acknowledged(plant, segments):
+        """Mean of segments acknowledged in a mean round trip, and round trip in ms, of a window of so many segments."""
+        kind = sender(True, fine=True)
+        rows, *_ = run(plant, path(), kind, lambda step: {"cwnd_bytes": segments * 1448 if step > 3 else math.nan}, 60)
+        assert rows["cwnd_bytes"][-1] == pytest.approx(segments * 1448, abs=1)
+        rtt_s = np.nanmean(rows["rtt_mean_s"][20:])
+        return rows["segments_acked_sum"][20:].sum() / rows["elapsed_s"][20:].sum() * rtt_s, rtt_s * 1e3
+
+    for segments in (0.25, 0.75):  # the latter meets delayed ACKs: a packet a round trip
+        (simulated, simulated_ms), (kernel, kernel_ms) = (acknowledged(plant, segments) for plant in ("sim", "linux"))
+        assert simulated == pytest.approx(segments, rel=0.1) and kernel == pytest.approx(segments, rel=0.15)
+        assert kernel_ms == pytest.approx(simulated_ms, rel=0.25)
+
+
+def test_fine_windows_from_user_space_are_whole_segments_at_their_pace():
+    def make(window, **changed):
+        kind = senders.Kind.__new__(senders.Kind)
+        kind.places, kind._paced, kind._fine, kind._windows = [0], True, True, [window]
+        kind.world = SimpleNamespace(setup={"mss": [1000]})
+        kind._then = [{"mss_bytes": 1000, "unacked_packets": 1, "rtt_min_s": 0.05, "rtt_s": 0.08} | changed]
+        return kind
+
+    assert [make(window)._fill_segments(0, window) for window in (250, 1000, 1500, 2500)] == [1000, 1000, 2000, 2500]
+    assert [make(window)._find_window(0, 9000, 1000, False) for window in (10, 250, 1500, 9000)] == [62.5, 250, 1500, 9000]
+    assert [make(window)._find_window(0, 1000, 1000, True) for window in (250, 9000, math.nan)] == [250, 1000, 1000]
+    with socket.socket() as sock:
+        kind = make(250)
+        kind.world.flows = SimpleNamespace(sender_fd=lambda flow: os.dup(sock.fileno()))
+        kind._pace(0)
+        assert struct.unpack("=Q", sock.getsockopt(socket.SOL_SOCKET, senders.SO_MAX_PACING_RATE, 8))[0] == round(250 / 0.08)
+
+
 def test_reno_paces_no_faster_than_the_window_in_user_space_would_be():
     def rate(window, **changed):
         with socket.socket() as sock:

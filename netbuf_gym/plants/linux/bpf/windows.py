@@ -14,7 +14,7 @@ from netbuf_gym.plants.linux.bpf import syscalls
 from netbuf_gym.plants.linux.bpf.objects import load_object
 from netbuf_gym.plants.linux.bpf.struct_ops import StructOps
 
-SET = ("window_bytes", "decision", "interval", "paced", "slow_start", "receiver_limits")
+SET = ("window_bytes", "decision", "interval", "paced", "slow_start", "receiver_limits", "fine")
 COUNTED = (
     "acks", "delivered", "in_flight_sum", "rtt_count", "rtt_sum_us", "rtt_interval", "rtt_min_us", "rtt_least_us",
     "first_ack_us", "last_ack_us", "first_sent_ns", "last_sent_ns", "packets_sent", "packets_lost", "packets_retransmitted",
@@ -26,7 +26,7 @@ FIELDS = SET + COUNTED
 
 ROW_BYTES = 8 * len(FIELDS)
 _INDEX = {name: i for i, name in enumerate(FIELDS)}
-_WINDOW, _DECISION, _INTERVAL, _PACED, _SLOW_START, _LIMITS = (_INDEX[name] for name in SET)
+_WINDOW, _DECISION, _INTERVAL, _PACED, _SLOW_START, _LIMITS, _FINE = (_INDEX[name] for name in SET)
 _SO_COOKIE = 57
 CONTROLS = {"agent": "window", "receiver_driven": "receiver_driven"}
 """The simulator's congestion controls that exist for kernel sockets, and the objects that they are compiled to."""
@@ -105,6 +105,10 @@ class SteeredSockets:
     def pace(self, number: int) -> None:
         """Let packets leave at 1.2 windows in the least round trip so far; the socket itself must be one that is paced."""
         self._cells[number * len(FIELDS) + _PACED] = 1
+
+    def pace_fine_windows(self, number: int) -> None:
+        """Let windows below two segments, to 1/16 of one, leave at one in a smoothed round trip; the socket must be paced."""
+        self._cells[number * len(FIELDS) + _FINE] = 1
 
     def start_slowly(self, number: int) -> None:
         """Let the window grow by what is acknowledged until the first decision, a longer round trip or a loss."""

@@ -3,8 +3,9 @@
 Where the kernel takes a congestion control of ours (`netbuf_gym.plants.linux.bpf`), the window is the agent's alone, as in the
 simulator, and sums and means are over acknowledgements. Elsewhere it is kept from user space, within what Reno allows.
 
-Where the kind's senders are paced, the kernel's own pacing is on (SO_MAX_PACING_RATE), at 1.2 windows in the least round trip;
-for a window that is kept from user space that socket option holds Reno's rate, which is of Reno's window, down to it.
+Where the kind's senders are paced, the kernel's own pacing is on (SO_MAX_PACING_RATE), at 1.2 windows in the least round trip,
+of fine windows, below two segments, at one in the smoothed round trip; for a window that is kept from user space that socket
+option holds Reno's rate, which is of Reno's window, down to it.
 """
 
 from __future__ import annotations
@@ -26,9 +27,11 @@ INFINITE_SSTHRESH = 0x7FFFFFFF
 SO_MAX_PACING_RATE = 47
 PACED_WINDOWS = 1.2
 """Windows sent in the least round trip when paced."""
+FINEST_SEGMENTS = 1 / 16
+"""Least window in segments where fine windows are paced."""
 INFO_FIELDS = (
     *("mss_bytes", "unacked_packets", "sacked_packets", "lost_packets", "retransmitting_packets", "ssthresh_packets"),
-    *("cwnd_packets", "retransmitted_packets", "data_segments_sent", "timeouts"),
+    *("cwnd_packets", "retransmitted_packets", "data_segments_sent", "timeouts", "rtt_s"),
 )
 """Fields of TCP_INFO that are read."""
 PLACES = [_core.tcp_info_columns().index(name) for name in INFO_FIELDS]
@@ -40,6 +43,8 @@ class Kind(base.Kind):
     Kept from user space, what is written and not acknowledged is never more than the agent's window, and the kernel's own
     congestion control limits it too (Reno, which halves its window after a loss), where it is smaller.
     """
+
+    _fine = False
 
     def __init__(self, world: Any):
         super().__init__(world)
@@ -57,6 +62,8 @@ class Kind(base.Kind):
             self._rows.append(self._steered.expect(*flow_addresses(world.setup, flow)))
             if self._paced:
                 self._steered.pace(self._rows[-1])
+                if self._fine:
+                    self._steered.pace_fine_windows(self._rows[-1])
             if parameters.get("slow_start"):
                 self._steered.start_slowly(self._rows[-1])
             socket_setup |= {"cc": self._steered.name}
@@ -94,7 +101,7 @@ class Kind(base.Kind):
                 continue
             self._windows[at] = row[0]
             if self._steered is None:
-                self.world.flows.set_window(flow, row[0])
+                self.world.flows.set_window(flow, self._fill_segments(at, row[0]))
                 self._pace(at)
             else:
                 self._timeouts[at] = self._steered.read_row(self._rows[at])["timeouts"]
@@ -126,11 +133,24 @@ class Kind(base.Kind):
         """Draw the latency and jitter of decisions, which the parameters of the kind leave open."""
         parameters = world.setup["parameters"]
         self._paced = bool(parameters.get("paced"))
+        self._fine = self._paced and bool(parameters.get("fine"))
         self._random = random.Random(world.setup["seed"])
         self._latencies_s, self._jitters_s = ([0.0] * len(self.places) for _ in range(2))
         for name, drawn in (("latency", self._latencies_s), ("jitter", self._jitters_s)):
             low, high = (parameters.get(f"{name}{end}_s", 0.0) for end in ("", "_high"))
             drawn[:] = [self._random.uniform(min(low, high), high) for _ in self.places]
+
+    def _fill_segments(self, at: int, window: float) -> float:
+        """Return the bytes that may be unacknowledged: of a fine window the segments that it touches, since its pace binds."""
+        mss = self.world.setup["mss"][self.places[at]]
+        return math.ceil(window / mss) * mss if self._fine and window < 2 * mss else window
+
+    def _find_window(self, at: int, cwnd: float, mss: float, overruled: bool) -> float:
+        """Return the window in force in bytes, where the kernel's own is `cwnd`; `overruled`: by a time-out, or undecided."""
+        window = self._windows[at]
+        if not overruled:
+            return max(window, mss * FINEST_SEGMENTS if self._fine else mss)
+        return min(cwnd, window) if self._fine and window < cwnd else cwnd
 
     def _pace(self, at: int) -> None:
         """Limit Reno's pacing to that of the window that is kept from user space."""
@@ -138,7 +158,10 @@ class Kind(base.Kind):
         if not self._paced or math.isnan(window) or not then["rtt_min_s"] > 0 or "mss_bytes" not in then:
             return
         mss = then["mss_bytes"]
-        rate = PACED_WINDOWS * max(window, mss, then["unacked_packets"] * mss) / then["rtt_min_s"]
+        if self._fine and window < 2 * mss and then["rtt_s"] > 0:
+            rate = window / then["rtt_s"]
+        else:
+            rate = PACED_WINDOWS * max(window, mss, then["unacked_packets"] * mss) / then["rtt_min_s"]
         descriptor = self.world.flows.sender_fd(self.places[at])
         if descriptor < 0:
             return
@@ -190,7 +213,7 @@ class Kind(base.Kind):
         return [
             elapsed_s,
             NAN if ssthresh >= INFINITE_SSTHRESH else ssthresh * mss,
-            cwnd * mss if overruled else max(self._windows[at], mss),
+            self._find_window(at, cwnd * mss, mss, overruled),
             mss,
             in_flight,
             _ratio(in_flight, acks),
