@@ -13,6 +13,7 @@ from netbuf_gym.scenarios import Flow, GilbertElliott, Link, LossSchedule, OnOff
 from netbuf_gym.tasks.congestion_window import REWARDS
 from netbuf_gym.tasks.congestion_window.rewards import ConsiderateUtility
 from netbuf_gym.tasks.congestion_window.rivals import MEMORY_S, Surroundings, make_twin, play_twin
+from netbuf_gym.tasks.congestion_window.tracker import FIELD
 from tests.rewards.test_sender_rewards import terms
 from tests.tasks.hand_made import MSS, acknowledged, tracker
 
@@ -192,8 +193,9 @@ def test_bad_parameters_have_one_message():
                 ConsiderateUtility(**{name: value})
     with pytest.raises(ConfigError, match=r"harm_reference = .*valid: fair, cubic"):
         ConsiderateUtility(harm_reference="bbr")
-    with pytest.raises(ConfigError, match=r"excess_loss = .*valid"):
-        ConsiderateUtility(excess_loss=2)
+    for name in ("excess_loss", "own_loss"):
+        with pytest.raises(ConfigError, match=rf"{name} = .*valid"):
+            ConsiderateUtility(**{name: 2})
     assert "considerate_utility" in REWARDS
 
 
@@ -235,6 +237,22 @@ def test_what_the_path_loses_anyway_does_not_count(in_shares):
     assert terms(spec | {"excess_loss": False}, made)[2] < -1e-3
     made.update(acknowledged(1, throughput_bps=0.0, segments_acked_sum=0, acks=0))
     assert terms(spec, made)[2] == 0
+
+
+def test_each_agent_answers_for_its_own_losses_where_it_is_asked_to():
+    """Two agents of a team, of which one loses 2 of 40 packets and the other none."""
+    made = tracker(rows=2, first_beside=0)
+    telemetry = acknowledged(38, rows=2)
+    telemetry[0, FIELD["packets_lost"]] = 2
+    made.update(telemetry)
+    given = {"team_weight": 1.0, "loss_weight": 1.0}
+    shared, own, alone = (np.zeros((5, 2), np.float32) for _ in range(3))
+    ConsiderateUtility(**given)(made, shared)
+    ConsiderateUtility(**given, own_loss=True)(made, own)
+    ConsiderateUtility(loss_weight=1.0)(made, alone)
+    assert shared[2, 0] == shared[2, 1] == pytest.approx(alone[2].mean()) and alone[2, 0] < 0
+    assert own[2].tolist() == alone[2].tolist()
+    assert own[[0, 1, 3, 4]].tobytes() == shared[[0, 1, 3, 4]].tobytes()
 
 
 def test_random_loss_is_that_of_the_whole_path():

@@ -65,6 +65,8 @@ class ConsiderateUtility(RunningUtility):
         delay_scale_s: queueing delay that counts as a base RTT does in the ratio, 1e-4 to 100 seconds.
         least_base_s: least base RTT that queueing delay is divided by, 0 to 100 seconds.
         excess_loss: whether the mean random loss of the path is taken off l.
+        own_loss: whether the loss term stays each agent's own, whatever `team_weight`: what one of many agents loses hardly moves
+            their mean, so that none learns to lose less.
     """
 
     harm_weight: float = 0.0
@@ -73,6 +75,7 @@ class ConsiderateUtility(RunningUtility):
     delay_scale_s: float = 0.05
     least_base_s: float = 0.0
     excess_loss: bool = False
+    own_loss: bool = False
     name: ClassVar[str] = "considerate_utility"
     terms: ClassVar[tuple[str, ...]] = (*RunningUtility.terms, "harm")
     requires: ClassVar[tuple[str, ...]] = (*RunningUtility.requires, "base_rtt_s", "random_loss", "rival_share")
@@ -85,6 +88,7 @@ class ConsiderateUtility(RunningUtility):
         check_real("delay_scale_s", self.delay_scale_s, 1e-4, 100)
         check_real("least_base_s", self.least_base_s, 0, 100)
         check_boolean("excess_loss", self.excess_loss)
+        check_boolean("own_loss", self.own_loss)
 
     def _rtt_ratios(self, tracker: Any) -> tuple[np.ndarray, np.ndarray]:
         own, mean = super()._rtt_ratios(tracker)
@@ -101,6 +105,13 @@ class ConsiderateUtility(RunningUtility):
             return lost
         share, own = tracker.throughput_ratio(), tracker.surroundings.random_loss()
         return lost - (share * own / (1 - own) if self.loss_in_shares else own * (share > 0))
+
+    def _mix_team_mean(self, first_beside: np.ndarray, out: np.ndarray) -> None:
+        loss = out[self.terms.index("loss")]
+        own = loss.copy()
+        super()._mix_team_mean(first_beside, out)
+        if self.own_loss:
+            loss[:] = own
 
     def _write_more(self, tracker: Any, out: np.ndarray) -> None:
         out[0] = 0
