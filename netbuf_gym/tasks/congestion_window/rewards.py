@@ -65,8 +65,8 @@ class ConsiderateUtility(RunningUtility):
         delay_scale_s: queueing delay that counts as a base RTT does in the ratio, 1e-4 to 100 seconds.
         least_base_s: least base RTT that queueing delay is divided by, 0 to 100 seconds.
         excess_loss: whether the mean random loss of the path is taken off l.
-        own_loss: whether the loss term stays each agent's own, whatever `team_weight`: what one of many agents loses hardly moves
-            their mean, so that none learns to lose less.
+        own_loss: whether the loss term stays each agent's own, whatever `team_weight`: what one of many agents loses hardly
+            moves their mean, so that none learns to lose less.
     """
 
     harm_weight: float = 0.0
