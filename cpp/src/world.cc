@@ -230,9 +230,9 @@ bool World::run(Time until, uint32_t& events) {
     }
   }
   events = left;
-  if (next_event() <= until) return false;
-  end(until);
-  return true;
+  const bool done = next_event() > until;
+  end(done ? until : now_);              // counters are right between slices too
+  return done;
 }
 
 // Those that may be deferred (Link::defer()): nobody but the switch and what it tells reads them as the world runs, nothing
@@ -449,7 +449,10 @@ bool World::run_to(std::span<const uint32_t> flows, Time until, Count&& count) {
   };
   const uint64_t before = counted();
   while (next_event() <= until) {
-    if (budget_ && budget_->left-- == 0) budget_->renew();
+    if (budget_ && budget_->left-- == 0) {
+      end(now_);                           // who asks for signals may leave
+      budget_->renew();
+    }
     run_next();
     if (counted() != before) return end(now_), true;
   }

@@ -132,6 +132,25 @@ TEST(deferred_ports_change_nothing) {
   CHECK_EQ(deferred, 150);
 }
 
+// Between slices of events too what has left by then is seen to have left.
+TEST(what_has_left_a_deferred_port_shows_between_slices) {
+  WorldConfig config;
+  config.links = {worlds::link(10, 200), worlds::link(0, 1), worlds::link(1, 0), worlds::link(0, 0)};
+  config.flows = {worlds::flow("cubic", {0}, {1}), worlds::flow("cubic", {2}, {3})};  // the second alone has events for long
+  config.flows[0].initial_cwnd_packets = 100;
+  SwitchConfig sw;
+  sw.ports = {0}, sw.capacity = 1000, sw.alphas = {8};
+  config.switches = {sw};
+  World late(config, 1), in_turn(config, 1);
+  in_turn.take_turns();
+  const auto left = [](World& world) { return world.switches()[0]->totals(0).departures; };
+  for (uint32_t events = 1; !late.run(kSecond, events); events = 1) {
+    if (late.now() > in_turn.now()) in_turn.run(late.now() - 1);
+    CHECK(left(late) >= left(in_turn));
+  }
+  CHECK(late.defers_ports());
+}
+
 // Somebody else looks, or draws, or packets take several ways: then what leaves is an event.
 TEST(ports_have_events_where_that_shows) {
   const auto defers = [](auto&& change) {
