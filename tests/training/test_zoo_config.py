@@ -36,9 +36,9 @@ def test_every_choice_composes_and_builds(group):
         of_hosts = name.startswith("auter/") or name in ("auter", "host_utility")
         task = ["env=queue_threshold"] if of_switches else ["env=receiver_window"] if of_receivers else []
         task = ["env=host_buffers"] if of_hosts else task
-        config = load("train", [*task, f"{group}={choice}", "env.num_envs=8", "twins=1"])
+        config = load("train", [*task, f"{group}={choice}", "env.num_envs=16", "twins=1"])
         check_training(config)
-        env = models.make_env(config.env.id, 8, 1, models.build_env_kwargs(config))
+        env = models.make_env(config.env.id, 16, 1, models.build_env_kwargs(config))
         kwargs = {k: v for k, v in {"n_steps": 4, "batch_size": 8, "buffer_size": 100}.items() if k in config.algo.kwargs}
         model = models.make_model(OmegaConf.merge(config.algo, {"kwargs": kwargs}), env, config.seed)
         model.learn(16)
