@@ -14,9 +14,11 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from netbuf_gym.controllers import Controller
 from netbuf_gym.evaluation import rollout
 from netbuf_gym.leaderboard.controllers import resolve_task_controller
 from netbuf_gym.training.schema import FIRST_EVALUATION_SEED
+from netbuf_gym.utils import checks, scripts
 from netbuf_gym.utils.tables import text_table
 from studies.sender import sender_measures as measures
 from studies.sender import sender_worlds as worlds
@@ -25,7 +27,10 @@ from studies.sender.sender_schemes import TASK
 
 Found = dict[str, dict[str, float]]
 """Measures of cells."""
-LASTS_S = 20.0
+BESIDE = ("cubic", "bbr")
+"""Controllers that the others are judged beside."""
+LASTS_S, LEAST_S = 20.0, 1.0
+MOST_TIMES = 100
 PER_ROW = {"jitter": 18, "reordering": 9, "jitter8": 9, "correlated": 9, "walk": 9, "shared": 50, "crowd": 6, "fades": 3}
 USUAL_PER_ROW = 12
 """Cells of a row that are played."""
@@ -38,7 +43,7 @@ def choose_cells(row: strangers.Row, number: int) -> list[str]:
     return [cells[at] for at in sorted(order)]
 
 
-def play(word: str, cells: Sequence[str], seed: int, duration_s: float) -> Found:
+def play(controller: Controller, cells: Sequence[str], seed: int, duration_s: float) -> Found:
     """Play a controller in the worlds of cells and return their measures."""
     found: Found = {}
     made = {cell: strangers.make_world(cell, seed, duration_s) for cell in cells}
@@ -52,7 +57,6 @@ def play(word: str, cells: Sequence[str], seed: int, duration_s: float) -> Found
             row = measures.measure_run(view)
             found[group[view.index]] = row | log.measure(view, row["rtt_ms"])
 
-        controller = resolve_task_controller(word, TASK, "the study of strangers")
         watch = {index: log.sample for index, log in enumerate(logs)}
         rollout.play(controller, drawn, keep, task=TASK, watch=watch, agents=of[0].agents)
     return found
@@ -182,20 +186,27 @@ def main(argv: Sequence[str] | None = None) -> int:
     unknown = [name for name in given.rows.split(",") if name not in strangers.ROWS]
     if unknown:
         parser.error(f"--rows has {unknown[0]!r}; valid: {', '.join(strangers.ROWS)}")
+    times = checks.integer("--times", given.times, 1, MOST_TIMES)
+    seed = checks.integer("--seed", given.seed, 0, 2**63 - 1)
+    duration_s = checks.number("--duration", given.duration, LEAST_S, strangers.LASTS_S)
     cells = [
         cell
         for name in given.rows.split(",")
-        for cell in choose_cells(strangers.ROWS[name], given.times * PER_ROW.get(name, USUAL_PER_ROW))
+        for cell in choose_cells(strangers.ROWS[name], times * PER_ROW.get(name, USUAL_PER_ROW))
     ]
+    words = dict.fromkeys((*BESIDE, *given.controller))
+    controllers = {word: resolve_task_controller(word, TASK, "the study of strangers") for word in words}
     known: dict[str, Found] = {}
-    for word in dict.fromkeys(("cubic", "bbr", *given.controller)):
+    took_s: dict[str, float] = {}
+    for word, controller in controllers.items():
         begun = time.perf_counter()
-        known[word] = play(word, cells, given.seed, given.duration)
-        if word in given.controller:
-            print(f"\n{word}: {len(cells)} worlds in {time.perf_counter() - begun:.0f} s")
-            print(text_table(["row", "worlds", "figures", "target"], summarise(known[word], known["cubic"], known["bbr"])))
+        known[word] = play(controller, cells, seed, duration_s)
+        took_s[word] = time.perf_counter() - begun
+        for one in [one for one in took_s if one in given.controller and len(known) >= len(BESIDE)]:
+            print(f"\n{one}: {len(cells)} worlds in {took_s.pop(one):.0f} s")
+            print(text_table(["row", "worlds", "figures", "target"], summarise(known[one], *(known[cc] for cc in BESIDE))))
     return 0
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    scripts.run("strangers_quick", main)

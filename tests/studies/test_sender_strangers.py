@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 
+from netbuf_gym.errors import NetbufError
 from studies.sender import sender_claims, strangers, strangers_claims, strangers_quick
 from studies.sender.sender_experiment import SENDER
 from studies.sender.sender_sections import format_tables
@@ -129,7 +130,7 @@ def test_the_study_runs_and_is_no_part_of_the_usual_ones(tmp_path):
     for name, measure in (("cubic3", "rivals_keep"), ("crowd", "jain"), ("round_trips", "ratio"), ("short", "standing_ms")):
         (found,) = study.play(work.controllers["cubic"], settings, strangers.ROWS[name].list_cells()[0], [SEED])
         assert found[measure] > 0, name
-        again = strangers_quick.play("cubic", [strangers.ROWS[name].list_cells()[0]], SEED, 3.0)
+        again = strangers_quick.play(work.controllers["cubic"], [strangers.ROWS[name].list_cells()[0]], SEED, 3.0)
         assert next(iter(again.values()))[measure] == pytest.approx(found[measure], rel=0.05)
 
 
@@ -140,6 +141,24 @@ def test_trials_print_a_line_a_row(capsys):
     with pytest.raises(SystemExit):
         strangers_quick.main(["newreno", "--rows", "plane"])
     assert "--rows has 'plane'; valid: jitter, " in capsys.readouterr().err
+    assert strangers_quick.main(["cubic", "bbr", "--rows", "plain", "--duration", "1"]) == 0
+    first, *_, last = [line for line in capsys.readouterr().out.splitlines() if "worlds in" in line]
+    assert first.startswith("cubic: ") and last.startswith("bbr: ")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["nobody"], "controller = 'nobody' is no controller"),
+        (["vegas", "--times", "0"], "--times = 0 is out of range; valid: 1..100"),
+        (["vegas", "--seed", "-1"], "--seed = -1 is out of range; valid: 0.."),
+        (["vegas", "--duration", "nan"], "--duration = nan is out of range; valid: 1 to 30"),
+    ],
+)
+def test_trials_refuse_bad_words_before_anything_is_played(words, said, monkeypatch):
+    monkeypatch.setattr(strangers_quick, "play", None)
+    with pytest.raises(NetbufError, match=said):
+        strangers_quick.main(words)
 
 
 def test_cells_of_trials_are_spread_and_grow_with_the_number():
