@@ -132,7 +132,7 @@ def test_links_of_the_sources_lead_to_files():
 @pytest.mark.release
 def test_the_reference_has_all_public_modules_and_what_is_made_on_import(site):
     said = "\n".join(path.read_text() for path in (ROOT / "docs/reference").glob("*.md"))
-    modules = {name for name in (*netbuf_gym.__all__, *netbuf_gym.LATE) if hasattr(getattr(netbuf_gym, name), "__path__")}
+    modules = {name for name in netbuf_gym.__all__ if hasattr(getattr(netbuf_gym, name), "__path__")}
     missing = {name for name in modules if f"::: netbuf_gym.{name}\n" not in said}
     assert not missing and modules > {"scenarios", "rewards", "zoo"}
     for name in ("congestion_window", "queue_threshold", "receiver_window", "host_buffers"):
