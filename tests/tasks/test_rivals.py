@@ -255,6 +255,17 @@ def test_each_agent_answers_for_its_own_losses_where_it_is_asked_to():
     assert own[[0, 1, 3, 4]].tobytes() == shared[[0, 1, 3, 4]].tobytes()
 
 
+def test_the_path_s_loss_counts_up_to_the_cap_that_the_measured_one_has():
+    """342 of 380 lost on a path that loses nine tenths: 9 fair shares of loss for one delivered, of which the cap leaves 1."""
+    made = tracker()
+    made.surroundings.random_loss()[:] = 0.9
+    made.update(acknowledged(38, packets_lost=342))
+    spec = {"name": "considerate_utility", "loss_in_shares": True, "cap": 1}
+    assert made.throughput_ratio()[0] > 1 / 9
+    assert terms(spec, made)[2] < 0
+    assert terms(spec | {"excess_loss": True}, made)[2] == 0
+
+
 def test_random_loss_is_that_of_the_whole_path():
     bursts = GilbertElliott(p_good_to_bad=0.1, p_bad_to_good=0.3, loss_bad=0.2)
     steps = LossSchedule([0.0, 3.0], [0.0, 0.1])

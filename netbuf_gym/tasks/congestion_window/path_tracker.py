@@ -1,4 +1,4 @@
-"""Path properties that a sender infers from its ACKs alone, for the recipes `default` and `bare`.
+"""Path properties that a sender infers from its ACKs alone, for all recipes but `ppcc`.
 
 A minimum over all time stays wrong once the route becomes longer, and a minimum over a window rises with every queue that
 stands for as long. The least round trip is therefore kept as long as it is seen; when it has not been seen for a while, the

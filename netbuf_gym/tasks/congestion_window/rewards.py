@@ -104,7 +104,9 @@ class ConsiderateUtility(RunningUtility):
         if not self.excess_loss:
             return lost
         share, own = tracker.throughput_ratio(), tracker.surroundings.random_loss()
-        return lost - (share * own / (1 - own) if self.loss_in_shares else own * (share > 0))
+        if self.loss_in_shares:
+            return lost - np.minimum(share * own / (1 - own), np.float32(self.cap))
+        return lost - own * (share > 0)
 
     def _mix_team_mean(self, first_beside: np.ndarray, out: np.ndarray) -> None:
         loss = out[self.terms.index("loss")]
