@@ -80,7 +80,7 @@ class RenoRecovery final : public LinuxRecovery {
     }
     frto_ = tcb.state < CaState::recovery || sender.repeats_timeout();
     sender.enter_state(CaState::loss);
-    tcb.set_cwnd_fine(std::min<int64_t>(tcb.cwnd, tcb.mss));  // less than a segment: an agent's
+    tcb.set_cwnd_fine(sender.controlled() ? std::min<int64_t>(tcb.cwnd, tcb.mss) : tcb.mss);
     tcb.high_seq = tcb.nxt;
     sender.back_off();
     if (sender.controlled()) sender.retransmit(tcb.una);

@@ -138,7 +138,7 @@ def _compute_choice_score(played: play.SuiteRun, own: Suite, worst_weight: float
     if not worst_weight:
         return mean
     means = [_compute_mean(played, own.score.key, family) for family in own.load().families]
-    return (mean + worst_weight * min(one for one in means if one is not None)) / (1.0 + worst_weight)
+    return (mean + worst_weight * min((one for one in means if one is not None), default=np.nan)) / (1.0 + worst_weight)
 
 
 def _play_suite(own: Suite, controllers: Sequence[Controller]) -> list[play.SuiteRun]:

@@ -80,7 +80,7 @@ def test_alphas_are_the_switchs_controls():
         (lambda: _core.Batch(1, 1, kind="switch", queues=1.5), r"switch\[queues\] = 1.5: must be a whole number in \[1, 64\]"),
         (lambda: _core.Batch(1, 1, kind="switch", queues="two"), "queues = 'two': must be a number"),
         (lambda: _core.Batch(1, 1, kind="switch", ports=2), r"switch\[ports\] = 2: must be one of queues"),
-        (lambda: _core.Batch(1, 1, kind="sender", queues=2), r"sender\[queues\] = 2: must be one of paced slow_start"),
+        (lambda: _core.Batch(1, 1, kind="sender", queues=2), r"sender\[queues\] = 2: must be one of paced fine slow_start"),
         (lambda: _core.Batch(0, 1), "n_worlds = 0: must be at least 1"),
         (lambda: _core.Batch(1, 0), "n_agents = 0: must be at least 1"),
         (lambda: _core.Batch(1, 1, 300), r"threads = 300: must be in \[1, 256\]"),

@@ -159,7 +159,7 @@ def test_who_imitates_has_them_before_it_begins(tmp_path):
     said = []
     train([*own, *quick, f"run_dir={tmp_path / 'run'}"], tell=said.append)
     assert float(next(one for one in said if one.startswith("imitated")).split()[-1]) > 0.9
-    assert load(tmp_path / "run").normalization["count"] == pytest.approx(2 * 60 * 8, abs=1)
+    assert load(tmp_path / "run").normalization["count"] == pytest.approx(2 * 60 * 16, abs=1)
 
 
 @pytest.mark.slow

@@ -99,13 +99,14 @@ class Kind(base.Kind):
         for at, (flow, row) in enumerate(zip(self.places, control, strict=True)):
             if math.isnan(row[0]):
                 continue
-            self._windows[at] = row[0]
+            window = max(row[0], self.world.setup["mss"][flow] * FINEST_SEGMENTS) if self._fine else row[0]
+            self._windows[at] = window
             if self._steered is None:
-                self.world.flows.set_window(flow, self._fill_segments(at, row[0]))
+                self.world.flows.set_window(flow, self._fill_segments(at, window))
                 self._pace(at)
             else:
                 self._timeouts[at] = self._steered.read_row(self._rows[at])["timeouts"]
-                self._steered.set_window(self._rows[at], row[0])
+                self._steered.set_window(self._rows[at], window)
 
     def observe(self) -> list[list[float]]:
         read = self._row_from_tap if self._steered is None else self._row_from_kernel
