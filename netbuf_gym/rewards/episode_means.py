@@ -123,7 +123,16 @@ class RunningUtility:
 
     def _mix_team_mean(self, first_beside: np.ndarray, out: np.ndarray) -> None:
         """Replace a part of each agent's terms, `team_weight`, by the mean over all agents that share its bottleneck."""
-        beside = np.bincount(first_beside, minlength=len(first_beside))
         for term in out:
-            mean = np.bincount(first_beside, term, len(first_beside))[first_beside] / beside[first_beside]
-            term += np.float32(self.team_weight) * (mean - term)
+            term += np.float32(self.team_weight) * (compute_team_means(first_beside, term) - term)
+
+
+def compute_team_means(first_beside: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """Return for each agent the mean of values over all agents that share its bottleneck, float64 `(rows,)`.
+
+    Args:
+        first_beside: Row of the first agent that shares the bottleneck, int64 `(rows,)`.
+        values: A value of each agent, `(rows,)`.
+    """
+    rows = len(first_beside)
+    return (np.bincount(first_beside, values, rows) / np.maximum(np.bincount(first_beside, minlength=rows), 1))[first_beside]

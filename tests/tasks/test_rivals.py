@@ -193,7 +193,7 @@ def test_bad_parameters_have_one_message():
                 ConsiderateUtility(**{name: value})
     with pytest.raises(ConfigError, match=r"harm_reference = .*valid: fair, cubic"):
         ConsiderateUtility(harm_reference="bbr")
-    for name in ("excess_loss", "own_loss"):
+    for name in ("team_base", "excess_loss", "own_loss"):
         with pytest.raises(ConfigError, match=rf"{name} = .*valid"):
             ConsiderateUtility(**{name: 2})
     assert "considerate_utility" in REWARDS
@@ -224,6 +224,17 @@ def test_delay_in_seconds_means_the_same_to_a_short_and_a_long_round_trip():
     assert out[1] == pytest.approx([0.05 * (1 - 1.6 / 1.3), 0.05 * (1 - 1.3 / 1.15)])
     ConsiderateUtility(delay_scale_weight=0.5)(made, out)
     assert out[1, 0] == pytest.approx(0.05 * (1 - (1 + (1.5 + 0.6) / 2) / (1 + (0.75 + 0.3) / 2)))
+
+
+def test_delay_means_the_same_to_all_of_a_team_and_to_one_alone_what_it_did():
+    """30 ms of queue after none, base RTTs of 20 and 100 ms: half of their mean; of one alone by its own."""
+    for beside, expected in ((0, [0.5, 0.5]), ([0, 1], [1.5, 0.3])):
+        made = tracker(rows=2, base_rtt_s=[0.02, 0.1], first_beside=beside)
+        base = made.base_rtt_s.astype(float)
+        for queue_s in (0.0, 0.03):
+            made.update(acknowledged(20, base + queue_s, rows=2))
+        ratio, mean = ConsiderateUtility(team_base=True)._rtt_ratios(made)
+        assert ratio - 1 == pytest.approx(expected) and mean - 1 == pytest.approx(np.array(expected) / 2)
 
 
 @pytest.mark.parametrize("in_shares", [False, True])

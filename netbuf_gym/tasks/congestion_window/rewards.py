@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from netbuf_gym.rewards import UTILITIES, RunningUtility, index_rewards
+from netbuf_gym.rewards.episode_means import compute_team_means
 from netbuf_gym.tasks.congestion_window.rivals import FAIR, REFERENCES
 from netbuf_gym.tasks.congestion_window.tracker import Tracker
 from netbuf_gym.utils.arguments import check_boolean, check_choice, check_real
@@ -52,10 +53,11 @@ class ConsiderateUtility(RunningUtility):
 
     Without the parameters below it is `running_utility`. With q the queueing delay, R the base RTT, w `delay_scale_weight` and
     s `delay_scale_s`, y is 1 + (1 - w) q / max(R, `least_base_s`) + w q / s, so that a queue that two paths share can be made
-    to mean as much to the one of the short round trip as to the other. The term `harm` is, per second, less `harm_weight` times
-    what rivals at the bottleneck lack: for each (r - x) / X where X < r, with x its rate over the fair one, X its recent mean,
-    and r what it could have (`netbuf_gym.tasks.congestion_window.rivals`), in equal parts for the agents there. A rival limited
-    by its application, or that has not started or has stopped, lacks nothing; nor does any on a plant in real time.
+    to mean as much to the one of the short round trip as to the other; so it does where R is the team's. The term `harm` is,
+    per second, less `harm_weight` times what rivals at the bottleneck lack: for each (r - x) / X where X < r, with x its rate
+    over the fair one, X its recent mean, and r what it could have (`netbuf_gym.tasks.congestion_window.rivals`), in equal
+    parts for the agents there. A rival limited by its application, or that has not started or has stopped, lacks nothing; nor
+    does any on a plant in real time.
 
     Args:
         harm_weight: weight of what rivals lack, 0 to 100.
@@ -64,6 +66,7 @@ class ConsiderateUtility(RunningUtility):
         delay_scale_weight: part of the delay that is reckoned in units of `delay_scale_s`, 0 to 1.
         delay_scale_s: queueing delay that counts as a base RTT does in the ratio, 1e-4 to 100 seconds.
         least_base_s: least base RTT that queueing delay is divided by, 0 to 100 seconds.
+        team_base: whether R is the mean base RTT of all agents at the bottleneck, in place of each one's own.
         excess_loss: whether the mean random loss of the path is taken off l.
         own_loss: whether the loss term stays each agent's own, whatever `team_weight`: what one of many agents loses hardly
             moves their mean, so that none learns to lose less.
@@ -74,6 +77,7 @@ class ConsiderateUtility(RunningUtility):
     delay_scale_weight: float = 0.0
     delay_scale_s: float = 0.05
     least_base_s: float = 0.0
+    team_base: bool = False
     excess_loss: bool = False
     own_loss: bool = False
     name: ClassVar[str] = "considerate_utility"
@@ -87,15 +91,16 @@ class ConsiderateUtility(RunningUtility):
         check_real("delay_scale_weight", self.delay_scale_weight, 0, 1)
         check_real("delay_scale_s", self.delay_scale_s, 1e-4, 100)
         check_real("least_base_s", self.least_base_s, 0, 100)
-        check_boolean("excess_loss", self.excess_loss)
-        check_boolean("own_loss", self.own_loss)
+        for name in ("team_base", "excess_loss", "own_loss"):
+            check_boolean(name, getattr(self, name))
 
     def _rtt_ratios(self, tracker: Any) -> tuple[np.ndarray, np.ndarray]:
         own, mean = super()._rtt_ratios(tracker)
-        if not (self.delay_scale_weight or self.least_base_s):
+        if not (self.delay_scale_weight or self.least_base_s or self.team_base):
             return own, mean
         weight, base_s = np.float32(self.delay_scale_weight), tracker.base_rtt_s
-        factor = (1 - weight) * base_s / np.maximum(base_s, np.float32(self.least_base_s))
+        judged_s = compute_team_means(tracker.first_beside, base_s) if self.team_base else base_s
+        factor = (1 - weight) * base_s / np.maximum(judged_s, np.float32(self.least_base_s))
         factor += base_s * weight / np.float32(self.delay_scale_s)
         return 1 + (own - 1) * factor, 1 + (mean - 1) * factor
 
