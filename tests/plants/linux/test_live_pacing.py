@@ -95,7 +95,7 @@ def test_windows_below_two_segments_are_kept_by_their_pace_on_the_kernel_as_in_t
 
     for segments in (0.25, 0.75):  # the latter meets delayed ACKs: a packet a round trip
         (simulated, simulated_ms), (kernel, kernel_ms) = (acknowledged(plant, segments) for plant in ("sim", "linux"))
-        assert simulated == pytest.approx(segments, rel=0.1) and kernel == pytest.approx(segments, rel=0.15)
+        assert simulated == pytest.approx(segments, rel=0.1) and kernel == pytest.approx(segments, rel=0.25)
         assert kernel_ms == pytest.approx(simulated_ms, rel=0.25)
 
 
