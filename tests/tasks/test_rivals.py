@@ -193,6 +193,8 @@ def test_bad_parameters_have_one_message():
                 ConsiderateUtility(**{name: value})
     with pytest.raises(ConfigError, match=r"harm_reference = .*valid: fair, cubic"):
         ConsiderateUtility(harm_reference="bbr")
+    with pytest.raises(ConfigError, match=r"team_power = 1.5.*valid"):
+        ConsiderateUtility(team_power=1.5)
     for name in ("team_base", "excess_loss", "own_loss"):
         with pytest.raises(ConfigError, match=rf"{name} = .*valid"):
             ConsiderateUtility(**{name: 2})
@@ -235,6 +237,16 @@ def test_delay_means_the_same_to_all_of_a_team_and_to_one_alone_what_it_did():
             made.update(acknowledged(20, base + queue_s, rows=2))
         ratio, mean = ConsiderateUtility(team_base=True)._rtt_ratios(made)
         assert ratio - 1 == pytest.approx(expected) and mean - 1 == pytest.approx(np.array(expected) / 2)
+
+
+def test_a_team_is_rewarded_by_its_size():
+    """Four rows, of which three share a bottleneck; each term grows by the root of their number."""
+    out = np.zeros((2, 5, 4), np.float32)
+    for power, written in zip((0.0, 0.5), out, strict=True):
+        made = tracker(rows=4, first_beside=[0, 0, 0, 3])
+        made.update(acknowledged(20, np.array([0.05, 0.06, 0.08, 0.07]), rows=4, packets_lost=2))
+        ConsiderateUtility(team_weight=0.95, own_loss=True, team_power=power)(made, written)
+    assert out[0].any() and out[1] == pytest.approx(out[0] * np.sqrt([3, 3, 3, 1]))
 
 
 @pytest.mark.parametrize("in_shares", [False, True])

@@ -70,6 +70,8 @@ class ConsiderateUtility(RunningUtility):
         excess_loss: whether the mean random loss of the path is taken off l.
         own_loss: whether the loss term stays each agent's own, whatever `team_weight`: what one of many agents loses hardly
             moves their mean, so that none learns to lose less.
+        team_power: p, 0 to 1: what a team of n agents is rewarded with is multiplied by n^p. An agent's part in a mean falls
+            with their number, and with it what it learns in a crowd; 1 is as if it were rewarded by the sum.
     """
 
     harm_weight: float = 0.0
@@ -80,6 +82,7 @@ class ConsiderateUtility(RunningUtility):
     team_base: bool = False
     excess_loss: bool = False
     own_loss: bool = False
+    team_power: float = 0.0
     name: ClassVar[str] = "considerate_utility"
     terms: ClassVar[tuple[str, ...]] = (*RunningUtility.terms, "harm")
     requires: ClassVar[tuple[str, ...]] = (*RunningUtility.requires, "base_rtt_s", "random_loss", "rival_share")
@@ -87,6 +90,7 @@ class ConsiderateUtility(RunningUtility):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_real("harm_weight", self.harm_weight, 0, 100)
+        check_real("team_power", self.team_power, 0, 1)
         check_choice("harm_reference", self.harm_reference, REFERENCES)
         check_real("delay_scale_weight", self.delay_scale_weight, 0, 1)
         check_real("delay_scale_s", self.delay_scale_s, 1e-4, 100)
@@ -119,6 +123,8 @@ class ConsiderateUtility(RunningUtility):
         super()._mix_team_mean(first_beside, out)
         if self.own_loss:
             loss[:] = own
+        if self.team_power:
+            out *= np.bincount(first_beside)[first_beside] ** np.float32(self.team_power)
 
     def _write_more(self, tracker: Any, out: np.ndarray) -> None:
         out[0] = 0
