@@ -76,20 +76,54 @@ def test_the_first_features_are_those_of_the_default_recipe_but_for_the_least_ro
 
 def test_the_base_is_the_least_mean_round_trip_in_drains_too():
     made = robust()
-    for mean, least in ((0.07, 0.05), (0.06, 0.055), (0.08, 0.051)):
-        made.update(acknowledged(10, mean, rtt_min_s=least, rtt_min_ever_s=0.05))
+    for mean, least in ((0.07, 0.055), (0.06, 0.058), (0.08, 0.056)):
+        made.update(acknowledged(10, mean, rtt_min_s=least, rtt_min_ever_s=0.055))
         assert made.rtt_known[0]
     assert made.least_rtt[0] == np.float32(0.06) == made.base_ever[0]
     task = CongestionWindow("robust")
     for _ in range(80):
-        made.update(acknowledged(10, 0.09, rtt_min_s=0.05, rtt_min_ever_s=0.05, cwnd_bytes=80 * MSS))
+        made.update(acknowledged(10, 0.09, rtt_min_s=0.055, rtt_min_ever_s=0.055, cwnd_bytes=80 * MSS))
     assert made.draining_s[0] > 0  # the least round trip of a packet does not count as the base seen
-    made.update(acknowledged(10, 0.065, rtt_min_s=0.05, rtt_min_ever_s=0.05, cwnd_bytes=80 * MSS))
+    made.update(acknowledged(10, 0.065, rtt_min_s=0.055, rtt_min_ever_s=0.055, cwnd_bytes=80 * MSS))
     while made.draining_s[0] > 0:
-        made.update(acknowledged(10, 0.07, rtt_min_s=0.05, rtt_min_ever_s=0.05, cwnd_bytes=80 * MSS))
+        made.update(acknowledged(10, 0.07, rtt_min_s=0.055, rtt_min_ever_s=0.055, cwnd_bytes=80 * MSS))
     assert made.least_rtt[0] == np.float32(0.065) and made.base_ever[0] == np.float32(0.06)
     assert observe(made).least_rtt_risen == pytest.approx(np.log(65 / 60) / np.log(16), abs=1e-4)
     assert not np.isnan(decided(task, made, 5)[0])
+
+
+def test_a_base_far_above_the_fastest_packet_is_proven_by_drains():
+    """A queue of 20 ms stands since the start and is seen for ever; the second drain ends it. One packet took 10 ms."""
+    made, drains = robust(slow_start=False), []
+    for step in range(1, 1100):
+        draining = made.draining_s[0] > 0
+        rtt_s = 0.013 if len(drains) > 1 else 0.03
+        made.update(acknowledged(10, rtt_s, rtt_min_s=rtt_s, rtt_min_ever_s=0.01, cwnd_bytes=80 * MSS))
+        if made.draining_s[0] > 0 and not draining:
+            drains.append(step)
+    assert made.least_rtt[0] == np.float32(0.013)
+    # the first after a second; each lasts for two intervals, and waits twice as long as one before that has confirmed the base
+    assert np.diff([0, *drains]).tolist() == [10, 21, 11, 21, 41, 81, 161, 321, 321]
+
+
+def test_a_base_near_the_fastest_packet_needs_no_proof():
+    for packet_s, expected in ((0.045, False), (0.044, True)):
+        made, drained = robust(slow_start=False), False
+        for _ in range(12):
+            made.update(acknowledged(10, 0.05, rtt_min_s=0.05, rtt_min_ever_s=packet_s, cwnd_bytes=80 * MSS))
+            drained |= bool(made.draining_s[0] > 0)
+        assert drained == expected
+
+
+def test_small_windows_are_held_after_two_lossy_round_trips():
+    """5 % of 20 segments lost in each round trip; the default recipe bears a tenth, and three of them."""
+    for task, held in ((CongestionWindow("robust", slow_start=False), True), (CongestionWindow(slow_start=False), False)):
+        made = tracker(task=task)
+        for _ in range(2):
+            made.update(acknowledged(19, 0.1, packets_lost=1, cwnd_bytes=20 * MSS))
+        assert (made.held_s[0] > 0) == held
+        if held:
+            assert decided(task, made, 11) == [pytest.approx(19)]
 
 
 def test_a_full_queue_of_ones_own_answers_in_the_round_trip_and_an_empty_one_in_the_rate():

@@ -55,17 +55,35 @@ void track_least_rtt(const PathRows& p, const PathRules& rules, size_t i, float 
   if (draining) {
     p.least_found[i] = std::fmin(p.least_found[i], rtt);
     p.draining[i] -= elapsed;
-    over = p.draining[i] <= kRounding || seen;
+    const bool proving = p.proving[i] > 0;
+    over = p.draining[i] <= kRounding || (seen && !proving);
     if (over) {
       if (!seen && std::isfinite(p.least_found[i])) s.least_rtt[i] = p.least_found[i];
       p.draining[i] = 0;
+      if (proving) {
+        const bool proven = p.least_found[i] >= rules.proof_share * p.proving[i];
+        p.proofs[i] = proven ? std::min(p.proofs[i] + 1, rules.most_proofs) : 0;
+        p.proving[i] = 0;
+      }
+      p.unproven[i] = 0;
     }
   }
   if (seen || over) p.unseen[i] = 0;
   if (!draining && p.acked[i] && p.unseen[i] >= rules.drain_due_s) start_drain(p, rules, i);
+  if (rules.proof_ratio > 0) {
+    const float packet = p.packet_least[i];
+    const bool doubtful = packet > 0 && s.least_rtt[i] > rules.proof_ratio * packet;
+    p.unproven[i] = doubtful ? p.unproven[i] + elapsed : 0;
+    const bool due = doubtful && p.unproven[i] >= std::ldexp(rules.proof_due_s, static_cast<int>(p.proofs[i]));
+    if (due && p.acked[i] && !p.starting[i] && p.draining[i] == 0) {
+      start_drain(p, rules, i);
+      p.proving[i] = s.least_rtt[i];
+    }
+  }
   if (s.timeouts[i] > 0 && p.resumed[i] > 0) {  // the window before the drain is no better confirmed than any other
     p.draining[i] = 0;
     p.resumed[i] = 0;
+    p.proving[i] = 0;
   }
 }
 

@@ -1,6 +1,8 @@
 """Evidence on what a path's delays and losses mean, for the recipe `robust`.
 
 A minimum is an extreme, which jitter never repeats: the base round trip is here the least of the intervals' mean round trips.
+A mean may hold a queue that stands since the start, which is then seen for ever: where single packets were much faster, drains
+prove it, at longer and longer intervals while it is confirmed.
 Regressions on what is in flight tell a queue of the sender's own from others' and from jitter; the queue and the offered rate
 at losses tell overflow, policers and random loss apart.
 """
@@ -41,6 +43,10 @@ class EvidenceTracker(PathTracker):
     """
 
     base_field: ClassVar[str] = "rtt_mean_s"
+    proof_ratio: ClassVar[float] = 1.125  # an eighth, as a slow start's
+    heavy_loss: ClassVar[float] = 0.03
+    heavy_rounds: ClassVar[float] = 2
+    least_counted: ClassVar[float] = 16
 
     def __init__(self, rows: int, interval_s: float, lowest_segments: float = 2, **options: Any):
         self.lowest_segments = lowest_segments

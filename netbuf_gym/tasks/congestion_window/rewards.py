@@ -63,6 +63,7 @@ class ConsiderateUtility(RunningUtility):
         harm_weight: weight of what rivals lack, 0 to 100.
         harm_reference: what a rival could have: "fair", its fair share; or "cubic", as much of it as it gets with CUBIC in the
             agents' places, for which worlds with rivals are played once more.
+        harm_tolerance: part of it that a rival may lack without counting, 0 to 1: rates of rivals go up and down by themselves.
         delay_scale_weight: part of the delay that is reckoned in units of `delay_scale_s`, 0 to 1.
         delay_scale_s: queueing delay that counts as a base RTT does in the ratio, 1e-4 to 100 seconds.
         least_base_s: least base RTT that queueing delay is divided by, 0 to 100 seconds.
@@ -76,6 +77,7 @@ class ConsiderateUtility(RunningUtility):
 
     harm_weight: float = 0.0
     harm_reference: str = FAIR
+    harm_tolerance: float = 0.0
     delay_scale_weight: float = 0.0
     delay_scale_s: float = 0.05
     least_base_s: float = 0.0
@@ -91,6 +93,7 @@ class ConsiderateUtility(RunningUtility):
         super().__post_init__()
         check_real("harm_weight", self.harm_weight, 0, 100)
         check_real("team_power", self.team_power, 0, 1)
+        check_real("harm_tolerance", self.harm_tolerance, 0, 1)
         check_choice("harm_reference", self.harm_reference, REFERENCES)
         check_real("delay_scale_weight", self.delay_scale_weight, 0, 1)
         check_real("delay_scale_s", self.delay_scale_s, 1e-4, 100)
@@ -129,7 +132,7 @@ class ConsiderateUtility(RunningUtility):
     def _write_more(self, tracker: Any, out: np.ndarray) -> None:
         out[0] = 0
         if self.harm_weight:
-            lacking = tracker.surroundings.shortfall(self.harm_reference, self.floor, self.cap)
+            lacking = tracker.surroundings.shortfall(self.harm_reference, self.harm_tolerance, self.floor, self.cap)
             np.multiply(lacking, np.float32(-self.harm_weight), out=out[0])
 
 

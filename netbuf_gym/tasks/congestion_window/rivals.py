@@ -168,17 +168,18 @@ class Surroundings:
         total, number = self._sum(one.ratios(one.rate)), self._sum(np.ones_like(one.rate))
         return self._tell_agents(np.where(number > 0, total / np.maximum(number, 1), 1), 1.0)
 
-    def shortfall(self, reference: str, floor: float, cap: float) -> np.ndarray:
+    def shortfall(self, reference: str, tolerance: float, floor: float, cap: float) -> np.ndarray:
         """Return what each agent's rivals lack, float32 `(rows,)`, in shares of what they have had lately.
 
-        With x = rate / fair rate of a rival in the last interval, X its recent mean and r its reference, at most 1, that is (r
-        - x) / X where X is below r, else 0, within +-`cap`, X at least `floor`, over rivals in sum and agents of the bottleneck
-        that are on in equal parts: against it, a byte that goes to a rival counts as in the logarithm of its share, up to r.
+        With x = rate / fair rate of a rival in the last interval, X its recent mean and r its reference, at most 1, less the
+        tolerated part, that is (r - x) / X where X is below r, else 0, within +-`cap`, X at least `floor`, over rivals in sum
+        and agents of the bottleneck that are on in equal parts: against it, a byte that goes to a rival counts as in the logarithm of its share, up to r.
         What one rival lacks since another has more is no agent's doing: the sum is multiplied by the sum of r - X, at least 0,
         over the sum of those above 0.
 
         Args:
             reference: One of `REFERENCES`.
+            tolerance: Part of the reference that a rival may lack, 0 to 1.
             floor: Least X, above 0.
             cap: Largest size of a rival's shortfall.
         """
@@ -188,6 +189,7 @@ class Surroundings:
         if reference == CUBIC:
             for world in self._contested:
                 goal[world, : len(self._twin(world))] = self._twin(world)
+        goal *= 1 - tolerance
         mean, now = one.ratios(one.rate), one.ratios(one.now)
         gap = goal - mean
         lack = np.where(gap > 0, np.clip((goal - now) / np.maximum(mean, floor), -cap, cap) / np.maximum(one.agents, 1), 0)
