@@ -173,7 +173,8 @@ class Surroundings:
 
         With x = rate / fair rate of a rival in the last interval, X its recent mean and r its reference, at most 1, less the
         tolerated part, that is (r - x) / X where X is below r, else 0, within +-`cap`, X at least `floor`, over rivals in sum
-        and agents of the bottleneck that are on in equal parts: against it, a byte that goes to a rival counts as in the logarithm of its share, up to r.
+        and agents of the bottleneck that are on in equal parts: against it, a byte that goes to a rival counts as in the
+        logarithm of its share, up to r.
         What one rival lacks since another has more is no agent's doing: the sum is multiplied by the sum of r - X, at least 0,
         over the sum of those above 0.
 
