@@ -201,10 +201,7 @@ PathRules read_path_rules(const Rules& rules) {
       .drain_of_product = value("drain_of_product"),
       .least_drained = value("least_drained"),
       .cap_segments = value("cap_segments"),
-      .proof_ratio = single("proof_ratio"),
-      .proof_due_s = single("proof_due_s"),
-      .proof_share = single("proof_share"),
-      .most_proofs = single("most_proofs"),
+      .spreads = single("spreads"),
   };
 }
 
@@ -226,8 +223,8 @@ class SenderPath {
     require(base_ever.shape(0) == rows, "base_ever", "(rows,)");
     float** remembered[] = {&p_.unseen,  &p_.draining,    &p_.least_found, &p_.rate_lately, &p_.low_rtt,
                             &p_.lost_lately, &p_.acked_lately, &p_.roughness, &p_.started, &p_.queue_long,
-                            &p_.lost_long, &p_.acked_long, &p_.standing, &p_.held, &p_.unproven,
-                            &p_.proofs, &p_.proving};
+                            &p_.lost_long, &p_.acked_long, &p_.standing, &p_.held, &p_.least_packet,
+                            &p_.least_mean, &p_.packet_found, &p_.spread};
     float** counted[] = {&p_.heavy.lost,  &p_.heavy.acked,  &p_.heavy.seconds,  &p_.heavy.heavy_in_a_row,
                          &p_.growth.lost, &p_.growth.acked, &p_.growth.seconds, &p_.growth.heavy_in_a_row};
     double** bytes[] = {&p_.wanted, &p_.resumed, &p_.drained, &p_.arrived};
@@ -240,7 +237,6 @@ class SenderPath {
     require_rows(logs, std::size(logarithms), "logs");
     p_.sender = senders.rows();
     p_.base_ever = base_ever.data();
-    p_.packet_least = senders.measured("rtt_min_ever_s");
     p_.lowest_window = lowest_window.data();
     p_.kept_lately = senders.kept(1);
     p_.kept_losses = senders.kept(2);

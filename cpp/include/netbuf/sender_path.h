@@ -15,7 +15,7 @@ struct PathRules {
   float interval_s, started_rtt, drain_due_s, seen_ratio, drain_round_trips, least_drain_intervals;
   float heavy_loss, heavy_rounds, least_counted, growth_loss, growth_rounds, growth_counted, peak_gain, rate_gain;
   double drain_share, drain_of_product, least_drained, cap_segments;
-  float proof_ratio, proof_due_s, proof_share, most_proofs;  // a ratio of 0: least round trips need no proof
+  float spreads;  // 0: the least round trip is that of a packet
 };
 
 // Counters of a round trip's losses, one number a row each.
@@ -27,10 +27,9 @@ struct LossRounds {
 struct PathRows {
   SenderRows sender;
   const float* base_ever;  // the least of the connection of what `PathColumns::base` is
-  const float* packet_least;  // the least round trip of a packet
   const double* lowest_window;
   float *unseen, *draining, *least_found, *rate_lately, *low_rtt, *lost_lately, *acked_lately, *roughness, *started,
-      *queue_long, *lost_long, *acked_long, *standing, *held, *unproven, *proofs, *proving;
+      *queue_long, *lost_long, *acked_long, *standing, *held, *least_packet, *least_mean, *packet_found, *spread;
   LossRounds heavy, growth;
   double *wanted, *resumed, *drained, *arrived;
   uint8_t *acked, *acknowledged, *starting;  // 0 or 1

@@ -37,15 +37,34 @@ void start_drain(const PathRows& p, const PathRules& rules, size_t i) {
   const float intervals =
       std::max(std::ceil(rules.drain_round_trips * s.rtt[i] / rules.interval_s), rules.least_drain_intervals);
   p.draining[i] = intervals * rules.interval_s;
-  p.least_found[i] = kInfinity;
+  p.least_found[i] = p.packet_found[i] = kInfinity;
   p.resumed[i] = s.window[i];
   const double product = double{p.rate_lately[i]} * (s.rtt_known[i] ? s.least_rtt[i] : 0.0f) / 8;
   const double held = std::min(rules.drain_share * s.window[i], rules.drain_of_product * product);
   p.drained[i] = std::min(std::max(held, rules.least_drained * s.mss[i]), s.window[i]);
 }
 
+// The least round trip is the least mean of an interval, or that of a packet and some spreads, if that is less.
+void adopt_least(const PathRows& p, const PathRules& rules, size_t i) {
+  p.sender.least_rtt[i] = std::min(p.least_mean[i], p.least_packet[i] + rules.spreads * p.spread[i]);
+}
+
+// Follows the least round trips of packets and of intervals' means, and by how much these exceed those of their intervals,
+// which falls faster than it rises.
+void track_spread(const PathRows& p, const PathRules& rules, size_t i, float rtt_min) {
+  const SenderRows& s = p.sender;
+  if (!(rtt_min > 0)) return;  // a NaN
+  const bool first = !(p.least_packet[i] > 0);
+  const float gap = std::max(s.rtt[i] - rtt_min, 0.0f);
+  p.least_packet[i] = first ? rtt_min : std::min(p.least_packet[i], rtt_min);
+  p.least_mean[i] = first ? s.rtt[i] : std::min(p.least_mean[i], s.rtt[i]);
+  const float part = first ? 1.0f : 1.0f - (gap < p.spread[i] ? p.kept_losses[i] : p.kept_long[i]);
+  p.spread[i] += part * (gap - p.spread[i]);
+  adopt_least(p, rules, i);
+}
+
 // The time since the least round trip was seen, and drains; time without ACKs counts for neither.
-void track_least_rtt(const PathRows& p, const PathRules& rules, size_t i, float rtt) {
+void track_least_rtt(const PathRows& p, const PathRules& rules, size_t i, float rtt, float rtt_min) {
   const SenderRows& s = p.sender;
   const bool draining = p.draining[i] > 0;
   const bool seen = rtt <= s.least_rtt[i] * rules.seen_ratio;  // false of a NaN
@@ -54,36 +73,26 @@ void track_least_rtt(const PathRows& p, const PathRules& rules, size_t i, float 
   p.unseen[i] += elapsed;
   if (draining) {
     p.least_found[i] = std::fmin(p.least_found[i], rtt);
+    p.packet_found[i] = std::fmin(p.packet_found[i], rtt_min);
     p.draining[i] -= elapsed;
-    const bool proving = p.proving[i] > 0;
-    over = p.draining[i] <= kRounding || (seen && !proving);
+    over = p.draining[i] <= kRounding || seen;
     if (over) {
-      if (!seen && std::isfinite(p.least_found[i])) s.least_rtt[i] = p.least_found[i];
-      p.draining[i] = 0;
-      if (proving) {
-        const bool proven = p.least_found[i] >= rules.proof_share * p.proving[i];
-        p.proofs[i] = proven ? std::min(p.proofs[i] + 1, rules.most_proofs) : 0;
-        p.proving[i] = 0;
+      if (!seen && std::isfinite(p.least_found[i])) {
+        s.least_rtt[i] = p.least_found[i];
+        if (rules.spreads > 0) {
+          p.least_mean[i] = p.least_found[i];
+          p.least_packet[i] = p.packet_found[i];
+          adopt_least(p, rules, i);
+        }
       }
-      p.unproven[i] = 0;
+      p.draining[i] = 0;
     }
   }
   if (seen || over) p.unseen[i] = 0;
   if (!draining && p.acked[i] && p.unseen[i] >= rules.drain_due_s) start_drain(p, rules, i);
-  if (rules.proof_ratio > 0) {
-    const float packet = p.packet_least[i];
-    const bool doubtful = packet > 0 && s.least_rtt[i] > rules.proof_ratio * packet;
-    p.unproven[i] = doubtful ? p.unproven[i] + elapsed : 0;
-    const bool due = doubtful && p.unproven[i] >= std::ldexp(rules.proof_due_s, static_cast<int>(p.proofs[i]));
-    if (due && p.acked[i] && !p.starting[i] && p.draining[i] == 0) {
-      start_drain(p, rules, i);
-      p.proving[i] = s.least_rtt[i];
-    }
-  }
   if (s.timeouts[i] > 0 && p.resumed[i] > 0) {  // the window before the drain is no better confirmed than any other
     p.draining[i] = 0;
     p.resumed[i] = 0;
-    p.proving[i] = 0;
   }
 }
 
@@ -144,7 +153,8 @@ void follow_path(const PathRows& p, const PathRules& rules, const double* teleme
       const float jump = std::min(std::abs(p.jump[i]), 2.0f);
       p.roughness[i] += (1.0f - p.kept_losses[i]) * (jump - p.roughness[i]);
     }
-    if (rules.drain) track_least_rtt(p, rules, i, static_cast<float>(telemetry[at.base]));
+    if (rules.spreads > 0) track_spread(p, rules, i, rtt_min);
+    if (rules.drain) track_least_rtt(p, rules, i, static_cast<float>(telemetry[at.base]), rtt_min);
     count_losses(p, rules, i);
     p.lost_long[i] = p.lost_long[i] * p.kept_long[i] + lost;
     p.acked_long[i] = p.acked_long[i] * p.kept_long[i] + s.segments_acked[i];

@@ -37,11 +37,6 @@ PEAK_GAIN, RATE_GAIN, CAP_SEGMENTS = 2.0, 1.5, 10
 """Cap of the window: factors of the products of highest rate and least round trip, and of latest rate and latest round trip;
 and the segments added to the larger of these."""
 
-PROOF_DUE_S, PROOF_SHARE, MOST_PROOFS = 1.0, 0.9, 5
-"""Proofs of a least round trip that is the least of intervals' means, where the least of a packet is much shorter: drains
-through their whole time. The first is due after so many seconds in which the least round trip was doubtful; each that finds at
-least this share of it doubles that time, so many times at most; one that finds less sets it back."""
-
 STARTED_RTT = 1.25
 """Ratio of a round trip to the least one from which a path counts as having been filled once; a lost packet counts as well."""
 
@@ -95,8 +90,10 @@ class PathTracker(Tracker):
         path_arithmetic: native computation of these arrays, of windows, and of the features observed.
     """
 
-    proof_ratio: ClassVar[float] = 0.0
-    """Ratio of the least round trip to the least one of a packet above which it is doubtful (see `PROOF_DUE_S`); 0: never."""
+    spreads: ClassVar[float] = 0.0
+    """0: the least round trip is the least of `base_field`; else that, or the least one of a packet and so many spreads, if that
+    is less. The spread is how much intervals' mean round trips exceed their least ones, a mean of time constant
+    `LOSS_MEMORY_S` as it falls, `LONG_S` as it rises."""
     heavy_loss: ClassVar[float] = HEAVY_LOSS
     heavy_rounds: ClassVar[float] = HEAVY_ROUNDS
     least_counted: ClassVar[float] = LEAST_COUNTED
@@ -115,11 +112,11 @@ class PathTracker(Tracker):
     ):
         super().__init__(rows, interval_s)
         self.slow_start = slow_start
-        self._path = np.zeros((17, rows), np.float32)
+        self._path = np.zeros((18, rows), np.float32)
         self.unseen_s, self.draining_s, self._least_found, self.rate_lately = self._path[:4]
         self.low_rtt, self.lost_lately, self.acked_lately, self.roughness, self.started = self._path[4:9]
         self.queue_long, self.lost_long, self.acked_long, self._standing_s, self.held_s = self._path[9:14]
-        self._unproven_s, self._proofs, self._proving = self._path[14:]
+        self._least_packet, self._least_mean, self._packet_found, self._spread = self._path[14:]
         self._rounds = np.zeros((8, rows), np.float32)  # lost, acknowledged, seconds, heavy in a row; twice: heavy, growth
         self._windows = np.zeros((4, rows))
         self.wanted, self.resumed, self.drained, self.arrived = self._windows
@@ -149,10 +146,7 @@ class PathTracker(Tracker):
             "drain_of_product": DRAIN_OF_PRODUCT,
             "least_drained": min(LEAST_DRAINED, 2 * self.lowest_segments),
             "cap_segments": CAP_SEGMENTS,
-            "proof_ratio": self.proof_ratio,
-            "proof_due_s": PROOF_DUE_S - 1e-3,
-            "proof_share": PROOF_SHARE,
-            "most_proofs": MOST_PROOFS,
+            "spreads": self.spreads,
         }
         self.path_arithmetic = _core.SenderPath(
             *(self.arithmetic, rules, self.lowest_window, self.base_ever),
