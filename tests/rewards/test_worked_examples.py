@@ -218,3 +218,28 @@ def test_utilities_of_what_has_none_are_refused(values, alpha, floor, named):
 def test_utilities_of_what_was_not_measured_are_not_measured():
     for alpha in (0, 0.5, 1, 2, 1e6):
         assert np.isnan(alpha_fair([float("nan"), 0.5], alpha)).tolist() == [True, False]
+
+
+# ---- A floor on a receiver's data
+
+
+def test_a_floor_on_data_prices_what_is_lacking_while_the_mean_is_below_it():
+    from netbuf_gym.tasks.receiver_window.rewards import FlooredUtility
+    from tests.tasks import hand_made_receiver as receiver
+
+    made, reward = receiver.tracker(), FlooredUtility(floor=0.8, floor_weight=3)
+    made.update(receiver.arrived(10, goodput_bps=2.3168e6))  # half of the fair share of 4.6336 Mbit/s, in 0.1 s
+    assert terms(reward, made)[3] == pytest.approx(3 * (0.5 - 0.8) * 0.1)
+    made.update(receiver.arrived(10, goodput_bps=4.6336e6))  # the mean is 0.75
+    assert terms(reward, made)[3] == pytest.approx(3 * (1 - 0.8) * 0.1)
+    made.update(receiver.arrived(10, goodput_bps=4.6336e6))  # the mean is 5/6
+    assert terms(reward, made)[3] == 0
+    np.testing.assert_array_equal(terms(reward, made)[:3], terms(AlphaFair(), made))
+
+
+@pytest.mark.parametrize("given", [{"floor": 1.1}, {"floor": -0.1}, {"floor_weight": -1}])
+def test_floors_out_of_range_are_refused(given):
+    from netbuf_gym.tasks.receiver_window.rewards import FlooredUtility
+
+    with pytest.raises(ConfigError, match=f"^{next(iter(given))} = "):
+        FlooredUtility(**given)

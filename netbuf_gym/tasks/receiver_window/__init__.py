@@ -8,6 +8,7 @@ from netbuf_gym.tasks.receiver_window.meter import UtilityMeter, nuwa_utility
 from netbuf_gym.tasks.receiver_window.metrics import MEASURES
 from netbuf_gym.tasks.receiver_window.observations import DEFAULT_FEATURES, NUWA_FEATURES
 from netbuf_gym.tasks.receiver_window.random_paths import NETWORKS, ReceiverPaths, receiver_world
+from netbuf_gym.tasks.receiver_window.refill import DataRefill, Refill
 from netbuf_gym.tasks.receiver_window.report import episode_reports
 from netbuf_gym.tasks.receiver_window.rewards import REWARDS
 from netbuf_gym.tasks.receiver_window.scenarios import SCENARIOS
@@ -41,10 +42,12 @@ __all__ = [
     "SCENARIOS",
     "TELEMETRY",
     "CongestionControl",
+    "DataRefill",
     "KeepAction",
     "ReceiverControl",
     "ReceiverPaths",
     "ReceiverWindow",
+    "Refill",
     "RunningUtility",
     "UtilityMeter",
     "episode_reports",

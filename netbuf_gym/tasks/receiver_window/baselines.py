@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from netbuf_gym.controllers import InWorld, KeepAction, Named, RandomAction
+from netbuf_gym.controllers import Controller, InWorld, KeepAction, Named, RandomAction
 from netbuf_gym.controllers.user_code import make_controller
 from netbuf_gym.errors import ConfigError, ScenarioError
 from netbuf_gym.plants.counters import sender_counters
@@ -20,6 +20,7 @@ from netbuf_gym.scenarios.types import Scenario
 from netbuf_gym.tasks.flows import capacity_mbps
 from netbuf_gym.tasks.receiver_window.meter import UtilityMeter
 from netbuf_gym.tasks.receiver_window.random_paths import RECEIVER_DRIVEN
+from netbuf_gym.tasks.receiver_window.refill import DataRefill, Refill
 from netbuf_gym.tasks.receiver_window.report import episode_reports
 from netbuf_gym.tasks.receiver_window.task import PAPER_PARAMETERS
 from netbuf_gym.utils.arguments import check_choice
@@ -167,5 +168,12 @@ def make_control(name: str) -> ReplacingControl:
     return ReceiverControl(name) if name in RECEIVERS else CongestionControl(name)
 
 
-CONTROLLERS = Named(control_names, make_control, {"keep": KeepAction, "random": RandomAction}, own=make_controller)
+DECIDERS: dict[str, Callable[[], Controller]] = {
+    **{rule.name: rule for rule in (Refill, DataRefill)},
+    "keep": KeepAction,
+    "random": RandomAction,
+}
+"""Controllers that decide in the agents' place, by name."""
+
+CONTROLLERS = Named(control_names, make_control, DECIDERS, own=make_controller)
 """Every receiver and congestion control of the simulator, and the controllers that decide as agents do."""
