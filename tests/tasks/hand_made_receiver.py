@@ -42,8 +42,8 @@ def arrived(packets=10, delay_s=0.0, rows=1, **fields):
     return telemetry(rows, **{**own, **fields})
 
 
-def tracker(rows=1, drain=True, **world):
-    made = Tracker(rows, 0.1, drain)
+def tracker(rows=1, drain=True, long_memory=False, **world):
+    made = Tracker(rows, 0.1, drain, long_memory)
     defaults = {"capacity_bps": 4.6336e6, "share_bps": 4.6336e6, "base_rtt_s": 0.05, "start_s": 0.0, "mss_bytes": MSS}
     made.reset(slice(0, rows), **(defaults | {"k": 2.0, "target_s": 0.075, "first_beside": range(rows)} | world))
     return made

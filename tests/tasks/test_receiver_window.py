@@ -57,6 +57,42 @@ def test_default_observation_golden():
     np.testing.assert_allclose(out, list(GOLDEN.values()), atol=2e-6)
 
 
+def test_memory_observation_golden():
+    """10 then 20 segments in 0.1 s each, nothing waiting and then 50 ms of it, then silence."""
+    task, made = ReceiverWindow("memory"), tracker(long_memory=True)
+    assert [feature.name for feature in task.features[26:]] == [
+        "rate_of_minute",
+        "rate_of_usual",
+        "usual_queueing",
+        "empty_for",
+    ]
+
+    def observe():
+        return task.observe(made, np.empty((task.width, 1), np.float32))[26:, 0]
+
+    np.testing.assert_allclose(observe(), [-1, 0, 0, 0], atol=2e-6)
+    for _ in range(3):
+        made.update(arrived(10, 0.001))
+    np.testing.assert_allclose(observe()[[0, 1, 3]], [1, 0, np.log(4) / np.log(128)], atol=2e-6)
+    np.testing.assert_allclose(observe()[2], np.sqrt(np.log(1.02) / np.log(32)), atol=2e-6)
+
+    made = tracker(long_memory=True)
+    made.update(arrived(20))
+    made.update(arrived(10, 0.05))
+    kept = np.exp(-0.1 / 10)  # of a mean over 10 s, whose weights add up to 1 - kept^2
+    mean_rate, mean_delay = (20 * kept + 10) / (1 + kept), 0.05 / (1 + kept)
+    usual = np.log(10 / mean_rate) / np.log(4), np.sqrt(np.log(1 + mean_delay / 0.05) / np.log(32))
+    expected = [2 * 10 / (20 * np.exp(-0.1 / 60)) - 1, *usual, 0]
+    np.testing.assert_allclose(observe(), expected, atol=5e-6)
+    made.update(telemetry())
+    np.testing.assert_allclose(observe()[[0, 2, 3]], [-1, expected[2], 0], atol=5e-6)
+    made.update(arrived(10))  # the silence was not forgotten in
+    np.testing.assert_allclose(observe()[0], 2 * 10 / (20 * np.exp(-0.2 / 60)) - 1, atol=5e-6)
+
+    defaults = ReceiverWindow().observe(made, np.empty((26, 1), np.float32))
+    np.testing.assert_array_equal(task.observe(made, np.empty((30, 1), np.float32))[:26], defaults)
+
+
 def test_nuwa_observation_golden():
     task, made = ReceiverWindow("nuwa"), tracker()
     made.update(arrived(20, 0.05, window_bytes=63 * MSS, buffered_bytes=3 * MSS, queue_delay_last_s=0.125))
@@ -66,9 +102,9 @@ def test_nuwa_observation_golden():
     assert (task.observe(made, np.empty((4, 1), np.float32)) == 1).all()
 
 
-@pytest.mark.parametrize("recipe", ["default", "nuwa"])
+@pytest.mark.parametrize("recipe", ["default", "nuwa", "memory"])
 def test_before_the_first_packet_and_in_silence_observations_are_defined(recipe):
-    task, made = ReceiverWindow(recipe), tracker()
+    task, made = ReceiverWindow(recipe), tracker(long_memory=recipe == "memory")
     out = np.empty((task.width, 1), np.float32)
     assert np.isfinite(task.observe(made, out)).all()
     made.update(telemetry())
@@ -79,7 +115,7 @@ def test_before_the_first_packet_and_in_silence_observations_are_defined(recipe)
         made.update(telemetry(silence_s=0.1 * gap))
         now = task.observe(made, out)
         assert np.isfinite(now).all() and (np.abs(now) <= 1).all()
-        if recipe == "default":
+        if recipe != "nuwa":
             column = {feature.name: k for k, feature in enumerate(DEFAULT_FEATURES)}
             assert now[column["queueing"]] == before[column["queueing"]]  # the last delay is carried on,
             assert now[column["rate"]] == -1  # that nothing arrived was measured,

@@ -19,12 +19,14 @@ class Played:
 
     def __init__(self, rule, **env):
         self.rules = ReceiverWindow(**({"actions": "continuous"} | env))
-        self.tracker, self.policy = tracker(), rule.start(self.rules, [1])
+        self.tracker = tracker(long_memory=self.rules.recipe == "memory")
+        self.policy = rule.start(self.rules, [1])
 
     def __call__(self, made, begins=False):
         """The gain decided after an interval."""
         self.tracker.update(made)
         now = self.rules.observe(self.tracker, np.empty((self.rules.width, 1), np.float32)).T
+        now = np.concatenate([np.full((1, self.rules.width * (self.rules.history - 1)), 0.5, np.float32), now], axis=1)
         actions, _ = self.policy(now, None, np.array([begins]))
         return float(self.rules.action_mapping.decode(self.rules.check_actions(actions, 1))["bdp"][0])
 
@@ -42,8 +44,9 @@ RULE = {
 # a packet takes 10 ms: below 2 + 1 ms of least and 2.0 + 1 ms of mean delay nothing has waited, above 10 ms much does
 
 
-def test_a_queue_that_stays_empty_is_refilled():
-    play = Played(Refill(**RULE))
+@pytest.mark.parametrize("env", [{}, {"recipe": "memory"}, {"history": 2}])
+def test_a_queue_that_stays_empty_is_refilled(env):
+    play = Played(Refill(**RULE), **env)
     said = [play(arrived(10, delay_s)) for delay_s in (0.0005, 0.0005, 0.0005, 0.0005, 0.005, 0.0005)]
     assert said == pytest.approx([1, 1, 1.25, 1.25, 1, 1], rel=1e-6)
 

@@ -1,4 +1,4 @@
-"""Observations of a receiver: ratios that carry over between networks, or the four features of Nuwa-RL."""
+"""Observations of a receiver: ratios that carry over between networks, with more memory or less, or Nuwa-RL's four features."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from netbuf_gym.tasks.receiver_window.tracker import (
     FIELD,
     K_RANGE,
     MSS,
+    RTT_MIN,
     TARGET_RANGE_S,
     Tracker,
 )
@@ -55,9 +56,19 @@ DEFAULT_FEATURES = (
 )
 """Ratios only: the same policy reads 1 Mbit/s and 300 Mbit/s, 5 ms and 200 ms alike."""
 
+LONG_FEATURES = (
+    Feature("rate_of_minute", 0, 1, "rate / highest one of the last minute", floor=-1),
+    Feature("rate_of_usual", 1 / 4, 4, "log of rate / its mean over some 10 s", floor=-1),
+    Feature("usual_queueing", 1, 32, "sqrt of log(1 + mean queueing delay over some 10 s / least RTT)"),
+    Feature("empty_for", 1, 128, "log of 1 + intervals in a row in which hardly anything waited"),
+)
+MEMORY_FEATURES = (*DEFAULT_FEATURES, *LONG_FEATURES)
+"""The default features, and what is remembered for longer."""
+
 _LOG_HIGH = np.array([32, 32, 32, 32, 8, 64, 4, 4, 4, 4, 64, LARGEST_SEGMENTS, 4096, 8, 22.360679775], np.float32)
 _LOG_SCALE = np.array([*(1 / np.log(_LOG_HIGH)), 1 / np.log(4)], np.float32)
 """Factors of the logarithms: of the first features, and of the last one."""
+_SCALES = {feature.name: np.float32(1 / np.log(feature.high)) for feature in LONG_FEATURES if feature.high > 1}
 _SEGMENT_ROWS = np.array([FIELD[name] for name in ("received_bytes", "window_bytes", "buffered_bytes")])
 _NUWA_LOG_SCALE = np.float32(1 / np.log1p(LARGEST_SEGMENTS))
 
@@ -85,4 +96,22 @@ def observe_default(tracker: Tracker, out: np.ndarray) -> np.ndarray:
     tracker.arithmetic.ratios(logs)
     np.log(logs, out=logs)
     tracker.arithmetic.features(logs, _LOG_SCALE, out)
+    return out
+
+
+def observe_memory(tracker: Tracker, out: np.ndarray) -> np.ndarray:
+    """Write the features of `MEMORY_FEATURES`, each clipped to [-1, 1], to `out` of shape `(30, rows)`.
+
+    As in `observe_default`; before the first packet the further ones are 0, and `rate_of_minute` is -1.
+    """
+    observe_default(tracker, out[: len(DEFAULT_FEATURES)])
+    memory, own = tracker.long_memory, out[len(DEFAULT_FEATURES) :]
+    assert memory is not None
+    rate, least_rtt_s, known = tracker.rate, tracker.last[RTT_MIN], tracker.last[RTT_MIN] > 0
+    own[0] = rate / np.maximum(memory.highest_rate, np.float32(1)) * 2 - 1
+    own[1] = np.log(np.maximum(rate, np.float32(1)) / np.maximum(memory.mean_rate, np.float32(1))) * _SCALES["rate_of_usual"]
+    waited = np.where(known, memory.mean_delay / np.where(known, least_rtt_s, np.float32(1)), np.float32(0))
+    own[2] = np.sqrt(np.log1p(np.maximum(waited, np.float32(0))) * _SCALES["usual_queueing"])
+    own[3] = np.log1p(memory.empty) * _SCALES["empty_for"]
+    np.clip(own, -1, 1, out=own)
     return out

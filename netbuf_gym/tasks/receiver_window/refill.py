@@ -22,6 +22,7 @@ from netbuf_gym.tasks.receiver_window.tracker import K_RANGE
 from netbuf_gym.utils.arguments import check_integer, check_real
 
 _COLUMN = {feature.name: column for column, feature in enumerate(DEFAULT_FEATURES)}
+"""Columns of a feature vector of either recipe: those of `memory` come after the default ones."""
 
 
 class Refill(Decider[ReceiverWindow]):
@@ -47,7 +48,7 @@ class Refill(Decider[ReceiverWindow]):
     """
 
     name = "refill"
-    recipes = ("default",)
+    recipes = ("default", "memory")
 
     def __init__(
         self,
@@ -86,7 +87,7 @@ class Refill(Decider[ReceiverWindow]):
         gain = np.ones(len(empty_intervals))
 
         def policy(observations: np.ndarray, state: Any, starts: np.ndarray) -> tuple[np.ndarray, Any]:
-            latest = observations.reshape(len(starts), -1)[:, -len(DEFAULT_FEATURES) :].astype(np.float64)
+            latest = observations.reshape(len(starts), -1)[:, -rules.width :].astype(np.float64)
             arrived, empty, long = self._judge_queue(latest)
             empty_intervals[starts | (arrived & ~empty)] = 0
             empty_intervals[empty] += 1

@@ -19,8 +19,10 @@ from netbuf_gym.tasks.flows import describe_paths, require_capacity
 from netbuf_gym.tasks.receiver_window.actions import FACTORS, NUWA_FACTORS, decode_default, decode_nuwa, make_factor_actions
 from netbuf_gym.tasks.receiver_window.observations import (
     DEFAULT_FEATURES,
+    MEMORY_FEATURES,
     NUWA_FEATURES,
     observe_default,
+    observe_memory,
     observe_nuwa,
 )
 from netbuf_gym.tasks.receiver_window.report import episode_reports
@@ -112,6 +114,10 @@ class ReceiverWindow(Task[Tracker]):
 
     {features of nuwa}
 
+    Recipe memory, whose actions and rules are the default's, 30 features in [-1, 1]: the 26 above, and of a minute
+
+    {features of memory}
+
     Observations are never NaN and never leave the space. A value that an interval did not measure (no packet arrived: start-up,
     an outage) keeps its last measured value, and before the first is 0 (ratios to a round trip: 1). Nothing is observed that a
     receiver cannot know.
@@ -123,6 +129,7 @@ class ReceiverWindow(Task[Tracker]):
 
     * default: `running_utility`, 0.5 x/X - 0.5 x/X (y/Y - 1) - 0.3 l times the length of the interval in seconds: the tangent
       of log-utility at the means so far.
+    * memory: `floored_utility`, `alpha_fair` plus 2 (x - 0.9) times that length while X is below 0.9.
     * nuwa: `alpha_fair`, 0.4 U(x) - 0.4 U(d) - 0.2 U(l) times that length, U(z) = z^0.4 / 0.4, d = queueing delay / 500 ms,
       all within 0 and 1.
 
@@ -167,10 +174,18 @@ class ReceiverWindow(Task[Tracker]):
     """
 
     name: ClassVar[str] = "receiver_window"
-    recipes: ClassVar[tuple[str, ...]] = ("default", "nuwa")
-    default_history: ClassVar[dict[str, int]] = {"default": 4, "nuwa": 4}
-    recipe_features: ClassVar[dict[str, tuple[Feature, ...]]] = {"default": DEFAULT_FEATURES, "nuwa": NUWA_FEATURES}
-    recipe_rewards: ClassVar[dict[str, str]] = {"default": "running_utility", "nuwa": "alpha_fair"}
+    recipes: ClassVar[tuple[str, ...]] = ("default", "nuwa", "memory")
+    default_history: ClassVar[dict[str, int]] = {"default": 4, "nuwa": 4, "memory": 4}
+    recipe_features: ClassVar[dict[str, tuple[Feature, ...]]] = {
+        "default": DEFAULT_FEATURES,
+        "nuwa": NUWA_FEATURES,
+        "memory": MEMORY_FEATURES,
+    }
+    recipe_rewards: ClassVar[dict[str, str]] = {
+        "default": "running_utility",
+        "nuwa": "alpha_fair",
+        "memory": "floored_utility",
+    }
     default_scenario: ClassVar[str] = "nuwa/any"
     options: ClassVar[tuple[str, ...]] = ("acts_on", "actions", "k", "target_ms", "drain", "sender")
     kind = RECEIVER
@@ -232,7 +247,7 @@ class ReceiverWindow(Task[Tracker]):
 
     def make_tracker(self, rows: int, interval_s: float) -> Tracker:
         """Return the memory of each receiver's telemetry."""
-        return Tracker(rows, interval_s, self.drain and not self.moves_between_decisions)
+        return Tracker(rows, interval_s, self.drain and not self.moves_between_decisions, self.recipe == "memory")
 
     def start(self, tracker: Tracker, rows: slice, scenario: Scenario) -> None:
         controlled = scenario.agent_receivers
@@ -259,7 +274,8 @@ class ReceiverWindow(Task[Tracker]):
 
     def observe(self, tracker: Tracker, out: np.ndarray) -> np.ndarray:
         """Write the feature vectors of the interval just ended, `(width, rows)`, to `out`: finite and within the space."""
-        return observe_nuwa(tracker, out) if self.recipe == "nuwa" else observe_default(tracker, out)
+        observe = {"default": observe_default, "nuwa": observe_nuwa, "memory": observe_memory}[self.recipe]
+        return observe(tracker, out)
 
     def report_input(self, tracker: Tracker, rows: slice, counters: list[Any]) -> list[Any]:
         """See `Task.report_input`: each agent's counters and, as `achieved`, the results of its intervals."""

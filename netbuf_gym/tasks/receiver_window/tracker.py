@@ -8,6 +8,7 @@ import numpy as np
 
 from netbuf_gym import _core
 from netbuf_gym.tasks.flows import FlowTracker, PerRow
+from netbuf_gym.tasks.receiver_window.long_memory import LongMemory
 from netbuf_gym.tasks.receiver_window.meter import UtilityMeter
 from netbuf_gym.tasks.receiver_window.telemetry import TELEMETRY
 from netbuf_gym.tasks.tracking import Quantity
@@ -55,6 +56,7 @@ class Tracker(FlowTracker):
     Args:
         rows, interval_s: As for `FlowTracker`.
         drain: Whether drains are held by halving the window for some intervals.
+        long_memory: Whether the last minute is remembered.
 
     Attributes beside those of `FlowTracker` (all float32 of shape `(rows,)` unless stated):
         rate: bits that arrived over the interval, in bit/s; 0 without a packet.
@@ -66,10 +68,11 @@ class Tracker(FlowTracker):
         draining: float32, intervals that the drain still lasts, 0 outside one.
         resumed: float64, the window in bytes that the next decision starts from: after a drain the window before it.
         meter: sum of Nuwa's utility.
+        long_memory: memory of the last minute; None: not kept.
         arithmetic: native computation of these arrays, and of the features observed.
     """
 
-    def __init__(self, rows: int, interval_s: float, drain: bool = True):
+    def __init__(self, rows: int, interval_s: float, drain: bool = True, long_memory: bool = False):
         super().__init__(TELEMETRY, rows, interval_s)
         self._memory = np.zeros((7, rows), np.float32)
         self.rate, self.previous_rate, self.previous_delay, self.previous_window = self._memory[:4]
@@ -100,6 +103,7 @@ class Tracker(FlowTracker):
             path=self.share_and_rtt,
         )
         self.meter = UtilityMeter(rows)
+        self.long_memory = LongMemory(rows) if long_memory else None
         self.last[[MSS, WINDOW]] = self.previous_window[:] = 1  # of rows whose world has not started: nothing divides by 0
 
     def reset(
@@ -122,6 +126,8 @@ class Tracker(FlowTracker):
         self.k[rows], self.target_s[rows], self.received[rows] = k, target_s, 0
         self.last[K, rows], self.last[TARGET, rows] = k, target_s
         self.meter.reset(rows, capacity_bps, start_s)
+        if self.long_memory is not None:
+            self.long_memory.forget(rows)
 
     def update(self, telemetry: np.ndarray) -> None:
         """Update from the telemetry of one interval, `(rows, fields)` in float64, as the plant wrote it."""
@@ -130,6 +136,10 @@ class Tracker(FlowTracker):
         np.exp(self._kept, out=self._kept)
         self.arithmetic.follow(telemetry)
         self.meter.add(*telemetry.T[_METERED])
+        if self.long_memory is not None:
+            close_s = np.maximum(np.float32(SEEN_SHARE) * self.last[RTT_MIN], np.float32(SEEN_S))
+            own = self.last[ELAPSED], self.rate, self.last[DELAY], close_s
+            self.long_memory.follow(self.received > 0, *own)
 
     @property
     def highest_window(self) -> np.ndarray:
