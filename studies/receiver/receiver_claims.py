@@ -76,7 +76,13 @@ class NetworkTable:
         self, metric: str, other: str, statistic: Statistic, buffer: str | None = None, by_trace: bool = False
     ) -> Interval:
         """Return a statistic of the agent's mean and another's, with its 95 % interval, paired by unit."""
-        ours, theirs = self.compute_unit_means(metric, "agent", buffer), self.compute_unit_means(metric, other, buffer)
+        return self.compare(metric, "agent", other, statistic, buffer, by_trace)
+
+    def compare(
+        self, metric: str, name: str, other: str, statistic: Statistic, buffer: str | None = None, by_trace: bool = False
+    ) -> Interval:
+        """Return a statistic of a controller's mean and another's, with its 95 % interval, paired by unit."""
+        ours, theirs = self.compute_unit_means(metric, name, buffer), self.compute_unit_means(metric, other, buffer)
         both = np.isfinite(ours) & np.isfinite(theirs)
         weights = self.draw_resamples(by_trace)[:, both]
         weights = weights[weights.sum(1) > 0]

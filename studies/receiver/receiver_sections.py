@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from studies.common.experiment import Section
 from studies.common.kept import KeptRows
+from studies.receiver.goal import SECTION, format_goal
 from studies.receiver.measured import MEASUREMENTS
 from studies.receiver.receiver_claims import format_survival, format_worlds, verdicts
 
@@ -20,6 +21,7 @@ def _make_section(table: Callable[[Sequence[Mapping[str, str]]], str]) -> Sectio
 SECTIONS: dict[str, Section] = {
     "worlds": format_worlds,
     "survival": format_survival,
+    SECTION: format_goal,
     **{name: _make_section(table) for name, (_, table) in MEASUREMENTS.items()},
 }
 
