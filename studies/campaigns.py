@@ -22,6 +22,7 @@ from studies.common.campaign import RUNS, Campaign, OtherCampaignError, keep_row
 from studies.common.experiment import Experiment
 from studies.common.replay import find_stale_reason
 from studies.receiver import agent as receiver_agent
+from studies.receiver import goal as receiver_goal
 from studies.receiver import measured
 from studies.rlbm import compare
 from studies.sender import seeds
@@ -253,6 +254,10 @@ def _run_receiver_agent(words: Sequence[str]) -> int:
     return receiver_agent.main(words[1:])  # after "agent"
 
 
+def _run_receiver_goal(words: Sequence[str]) -> int:
+    return receiver_goal.main(words[1:])  # after "goal"
+
+
 QUEUE_AGENTS, HOST_AGENTS, RECEIVER_AGENTS = ("queue_threshold/ppo",), ("host_buffers/dqn",), ("receiver_window/ppo_lstm",)
 SENDER_AGENTS = ("congestion_window/sender",)
 EVENT_STUDIES = "studies=[start,outage,delay_step,reverse,rivals,agents,elsewhere]"
@@ -457,6 +462,16 @@ CAMPAIGNS: tuple[StudyCampaign, ...] = (
         words=("agent", *RECEIVER_AGENTS, "--traces", "DIR", "--part", "evaluation", "--windows", "4", "--seeds", "2"),
         needs=TRACES,
         minutes=15,
+        agents=RECEIVER_AGENTS,
+    ),
+    ModuleCampaign(
+        study="receiver",
+        section=receiver_goal.SECTION,
+        module="receiver",
+        main=_run_receiver_goal,
+        words=("goal", "--traces", "DIR"),
+        needs=TRACES,
+        minutes=5,
         agents=RECEIVER_AGENTS,
     ),
     ModuleCampaign(

@@ -23,7 +23,8 @@ from netbuf_gym.errors import ConfigError, quote, require_extra
 from netbuf_gym.utils.overrides import read_whole
 from netbuf_gym.utils.statistics import Interval
 from netbuf_gym.utils.tables import markdown_table
-from studies.common import kept
+from netbuf_gym.zoo import library
+from studies.common import agents, kept
 from studies.common.campaign import describe_machine
 from studies.common.kept import KeptRows
 from studies.common.showing import remove_local_paths
@@ -104,13 +105,15 @@ def main(argv: Sequence[str]) -> int:
     if not rows:
         raise ConfigError("neither --traces nor --more gives a world; valid: folders with traces")
     command = re.sub(r"--traces \S+", "--traces DIR", re.sub(r"=\S*/\S*", "=DIR", f"{COMMAND} {shlex.join(argv)}"))
-    header = {
+    header: dict[str, Any] = {
         "command": remove_local_paths(command),
         "date": time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime()),
         "machine": describe_machine(),
         "part": options.part,
         "lacking": lacking,
     }
+    if options.model in library.names():
+        header["agents"] = {"agent": agents.compute_controller_digest(players["agent"])}
     kept.write_rows(options.out, "receiver", SECTION, header, kept.format_rows(list(rows[0]), rows))
     found = kept.read_rows(options.out, "receiver", SECTION)
     assert found is not None

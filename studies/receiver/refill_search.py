@@ -38,15 +38,13 @@ PRICE = 2.0
 """Utility that a share of data is worth below that."""
 METRICS = ("utility", "share", "queue_delay_mean_ms")
 GRID: dict[str, tuple[Any, ...]] = {
-    "gain": (0.95, 0.97, 0.98, 0.99, 1.0),
+    "gain": (0.93, 0.95, 0.96, 0.97, 0.98, 0.99),
     "refill_gain": (1.03, 1.05, 1.08, 1.13, 1.2),
-    "drain_gain": (0.75, 0.87, 0.91, 0.95, 0.97),
-    "patience": (1, 2, 3, 4, 6, 8),
-    "segments": (1.0, 1.5, 2.0, 2.5, 3.0, 4.0),
-    "least_share": (0.0, 0.01, 0.02, 0.04),
-    "mean_share": (0.03, 0.05, 0.08, 0.12),
+    "patience": (3, 4, 5, 6, 8, 10),
+    "segments": (2.0, 2.5, 3.0, 3.5, 4.0),
+    "least_share": (0.01, 0.02, 0.03),
+    "mean_share": (0.02, 0.03, 0.04, 0.05),
     "packets": (0.5, 1.0, 2.0, 3.0),
-    "long_share": (0.03, 0.05, 0.1, 0.15, 0.3, 0.6),
 }
 
 

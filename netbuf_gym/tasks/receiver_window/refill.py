@@ -1,4 +1,4 @@
-"""A rule for receivers: the measured product, a little more where nothing has waited for a while, less where much waits.
+"""A rule for receivers: a little less than the measured product, and a little more where nothing has waited for a while.
 
 A window of g measured products and k segments has a fixed point. While the link is not full the measured product is the window
 itself, less the segments, so that below g = 1 the window settles at k / (1 - g) segments, however fast the link has become, and
@@ -26,22 +26,19 @@ _COLUMN = {feature.name: column for column, feature in enumerate(DEFAULT_FEATURE
 
 
 class Refill(Decider[ReceiverWindow]):
-    """Window in measured products, by three gains: of a queue that has been empty for a while, of a long one, and in between.
+    """Window in measured products, by two gains: one while packets wait, and a larger one of a queue that has been empty.
 
     An interval counts as empty if its mean queueing delay is at most a share of the least round trip and the time of some
-    packets at the present rate, and its least one likewise; its queue as long if the mean exceeds another share. An interval
-    without packets changes nothing.
+    packets at the present rate, and its least one likewise. An interval without packets changes nothing.
 
     Args:
-        gain: Measured products in between, 0.5 to 2.
+        gain: Measured products while packets wait, 0.5 to 2.
         refill_gain: Measured products after empty intervals, 1 to 2.
-        drain_gain: Measured products after an interval with a long queue, 0.5 to 1.
         patience: Empty intervals in a row from which on `refill_gain` holds, 1 to 100.
         segments: Segments on top of the product, 0.25 to 16.
         least_share, mean_share: Share of the least round trip that the least and the mean queueing delay of an empty interval
             may have, 0 to 1.
         packets: Packets whose time comes on top of either share, 0 to 100.
-        long_share: Share of the least round trip above which the mean queueing delay is that of a long queue, 0 to 31.
 
     Raises:
         ConfigError: An argument is out of range.
@@ -52,25 +49,21 @@ class Refill(Decider[ReceiverWindow]):
 
     def __init__(
         self,
-        gain: float = 0.99,
-        refill_gain: float = 1.05,
-        drain_gain: float = 0.95,
-        patience: int = 6,
+        gain: float = 0.97,
+        refill_gain: float = 1.08,
+        patience: int = 8,
         segments: float = 3.0,
-        least_share: float = 0.02,
-        mean_share: float = 0.05,
+        least_share: float = 0.01,
+        mean_share: float = 0.03,
         packets: float = 2.0,
-        long_share: float = 0.05,
     ):
         self.gain = check_real("gain", gain, 1 / LARGEST_FACTOR, LARGEST_FACTOR)
         self.refill_gain = check_real("refill_gain", refill_gain, 1, LARGEST_FACTOR)
-        self.drain_gain = check_real("drain_gain", drain_gain, 1 / LARGEST_FACTOR, 1)
         self.patience = check_integer("patience", patience, 1, 100)
         self.segments = check_real("segments", segments, *K_RANGE)
         self.least_share = check_real("least_share", least_share, 0, 1)
         self.mean_share = check_real("mean_share", mean_share, 0, 1)
         self.packets = check_real("packets", packets, 0, 100)
-        self.long_share = check_real("long_share", long_share, 0, 31)
 
     @property
     def env(self) -> dict[str, Any]:
@@ -83,30 +76,27 @@ class Refill(Decider[ReceiverWindow]):
         self._require_recipe(rules)
         if rules.acts_on != "bdp":
             raise ConfigError(f'acts_on = {quote(rules.acts_on)} with the controller {self.name}; valid: "bdp"')
-        empty_intervals = np.zeros(len(seeds) * rules.agents, np.int64)
-        gain = np.ones(len(empty_intervals))
+        rows = len(seeds) * rules.agents
 
         def policy(observations: np.ndarray, state: Any, starts: np.ndarray) -> tuple[np.ndarray, Any]:
-            latest = observations.reshape(len(starts), -1)[:, -rules.width :].astype(np.float64)
-            arrived, empty, long = self._judge_queue(latest)
-            empty_intervals[starts | (arrived & ~empty)] = 0
-            empty_intervals[empty] += 1
-            usual = np.where(empty_intervals >= self.patience, self.refill_gain, self.gain)
-            np.copyto(gain, np.where(long, self.drain_gain, usual), where=arrived)
-            gain[starts] = 1
-            return _choose_actions(rules, gain), None
+            counts, gain = (np.zeros(rows, np.int64), np.ones(rows)) if state is None else state
+            latest = observations.reshape(rows, -1)[:, -rules.width :].astype(np.float64)
+            arrived, empty = self._find_empty(latest)
+            counts = np.where(empty, np.where(starts, 0, counts) + 1, np.where(arrived | starts, 0, counts))
+            decided = np.where(counts >= self.patience, self.refill_gain, self.gain)
+            gain = np.where(arrived, decided, np.where(starts, 1.0, gain))
+            return _choose_actions(rules, gain), (counts, gain)
 
         return policy
 
-    def _judge_queue(self, latest: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return in which rows packets arrived in the latest interval, in which of these none waited, and where many did."""
+    def _find_empty(self, latest: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return in which rows packets arrived in the latest interval, and in which of these none waited."""
         packets = np.expm1(_read_log(latest, "packets"))
         round_trip = np.exp(_read_log(latest, "rtt_in_intervals"))  # least one, in intervals
         least, mean = (np.expm1(_read_log(latest, name, power=2)) for name in ("standing_queue", "queueing"))
         spare = self.packets / np.maximum(packets, 1) / round_trip
         arrived = packets > 0.5
-        empty = arrived & (least < self.least_share + spare) & (mean < self.mean_share + spare)
-        return arrived, empty, mean > self.long_share
+        return arrived, arrived & (least < self.least_share + spare) & (mean < self.mean_share + spare)
 
 
 class DataRefill(Refill):
@@ -115,7 +105,7 @@ class DataRefill(Refill):
     name = "refill-data"
 
     def __init__(self) -> None:
-        super().__init__(gain=0.95, refill_gain=1.13, patience=1, segments=6.0, packets=3.0, long_share=31.0)
+        super().__init__(gain=0.95, refill_gain=1.13, patience=1, segments=6.0, least_share=0.02, mean_share=0.05, packets=3.0)
 
 
 def _read_log(latest: np.ndarray, name: str, power: int = 1) -> np.ndarray:
