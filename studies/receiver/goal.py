@@ -104,7 +104,8 @@ def main(argv: Sequence[str]) -> int:
         rows += agent.play_worlds(worlds, players, env)
     if not rows:
         raise ConfigError("neither --traces nor --more gives a world; valid: folders with traces")
-    command = re.sub(r"--traces \S+", "--traces DIR", re.sub(r"=\S*/\S*", "=DIR", f"{COMMAND} {shlex.join(argv)}"))
+    words = [word for i, word in enumerate(argv) if "--out" not in (word, argv[i - 1])]
+    command = re.sub(r"--traces \S+", "--traces DIR", re.sub(r"=\S*/\S*", "=DIR", f"{COMMAND} {shlex.join(words)}"))
     header: dict[str, Any] = {
         "command": remove_local_paths(command),
         "date": time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime()),

@@ -10,8 +10,9 @@ pytest.importorskip("torch")
 from netbuf_gym import traces
 from netbuf_gym.errors import NetbufError
 from netbuf_gym.traces import RateTrace
+from netbuf_gym.utils.statistics import Interval
 from studies.common import kept
-from studies.receiver import agent, measured, survival
+from studies.receiver import agent, goal, measured, refill_search, survival
 from studies.receiver import receiver_claims as claims
 from studies.receiver.receiver_claims import NetworkTable, drop_constants, subtract, summarise
 from studies.receiver.survival import Trial
@@ -161,6 +162,45 @@ def test_the_command_keeps_rows_and_shows_their_tables(tmp_path, capsys):
     assert means["agent"] == means["keep"] and means["agent"]["utility"] > means["cubic"]["utility"]
     with pytest.raises(NetbufError, match="nowhere"):
         agent.main(["constant:5", "--traces", str(tmp_path / "nowhere")])
+
+
+@pytest.mark.parametrize(
+    ("data", "queueing", "margin", "met"),
+    [
+        (1.0, 0.33, (0.01, 0.001, 0.02), True),
+        (0.999, 0.33, (0.01, 0.001, 0.02), False),
+        (1.0, 0.34, (0.01, 0.001, 0.02), False),
+        (1.0, 0.33, (0.01, -0.001, 0.02), False),
+        (1.0, 0.33, None, False),
+    ],
+)
+def test_the_goal_asks_for_data_queueing_and_utility(data, queueing, margin, met):
+    given = None if margin is None else Interval(*margin)
+    assert goal.meets_goal(Interval(data, 0.9, 1.1), Interval(queueing, 0.1, 0.9), given) is met
+
+
+def test_the_goals_command_keeps_rows_and_shows_who_reaches_it(tmp_path, capsys):
+    folder, out = tmp_path / "slow", tmp_path / "out"
+    folder.mkdir()
+    traces.write(RateTrace([0.0, 30.0], [4.0, 2.0], 60.0), folder / "a.csv")
+    named = ["--more", f"slow={folder}", "--model", "constant:5", "--controllers", "refill", "--out", str(out)]
+    assert goal.main(named) == 0
+    printed, found = capsys.readouterr().out, kept.read_rows(out, "receiver", "goal")
+    assert printed == goal.format_goal(found) + "\n" and "### slow, evaluation: 1 units, 4 worlds" in printed
+    rows = claims.parse_rows(found)
+    assert {row["controller"] for row in rows} == {"agent", "refill", "keep", "cubic"} and len(rows) == 16
+    assert {row["network"] for row in rows} == {"slow"} and str(tmp_path) not in found.header["command"]
+    with pytest.raises(NetbufError, match=r"--more = 'slow'; valid: NAME=FOLDER"):
+        goal.main(["--more", "slow"])
+    with pytest.raises(NetbufError, match="neither --traces nor --more gives a world"):
+        goal.main([])
+
+
+def test_the_search_begins_with_the_rule_as_shipped(capsys):
+    assert refill_search.main(["--trials", "1", "--worlds", "1"]) == 0
+    first, *others = capsys.readouterr().out.splitlines()
+    assert "as shipped" in first and all(name in first for name in ("4g:", "5g:", "fast:"))
+    assert len(others) <= 1 and all(float(line.split()[0]) > float(first.split()[0]) for line in others)
 
 
 def test_measurements_of_receivers_are_kept_row_by_row():
