@@ -293,6 +293,11 @@ void check(const SwitchConfig& sw, const std::string& at, const std::vector<Link
   } else if (sw.scheduler != "round_robin" && sw.scheduler != "strict_priority") {
     reject(at + ".scheduler", sw.scheduler, "round_robin, drr or strict_priority");
   }
+  if (sw.flow_service != "fifo" && sw.flow_service != "drr") {
+    reject(at + ".flow_service", sw.flow_service, "fifo or drr");
+  }
+  if (sw.victims != "any" && sw.victims != "large") reject(at + ".victims", sw.victims, "any or large");
+  if (sw.victims == "large" && sw.flow_slots == 0) reject(at + ".victims", sw.victims, "any without a table of flows");
 }
 
 void check(const ArrivalsConfig& arrivals, const std::string& at, size_t senders) {

@@ -82,4 +82,23 @@ void write_switch(const SharedBuffer& sw, const SwitchSeen& start, const SwitchS
   for (uint32_t q = 0; q < sw.queues(); ++q) *out++ = completed ? static_cast<double>(sw.interval(q).at_drained) : kNaN;
 }
 
+std::vector<std::string> switch_lever_fields(uint32_t queues) {
+  std::vector<std::string> names;
+  for (uint32_t q = 0; q < queues; ++q) {
+    for (const char* name : {"share", "slots_used", "largest_share"}) {
+      names.push_back(std::string(name) + "_" + std::to_string(q));
+    }
+  }
+  return names;
+}
+
+void write_switch_levers(const SharedBuffer& sw, double* out) {
+  for (uint32_t q = 0; q < sw.queues(); ++q) {
+    const int64_t bytes = sw.bytes(q);
+    *out++ = sw.share(q);
+    *out++ = sw.slots_used(q);
+    *out++ = bytes > 0 ? static_cast<double>(sw.largest_slot(q)) / static_cast<double>(bytes) : 0;
+  }
+}
+
 }  // namespace netbuf

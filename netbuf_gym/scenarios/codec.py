@@ -63,7 +63,7 @@ def list_parts() -> Parts:
     from netbuf_gym.scenarios.media import Medium, parse_medium
     from netbuf_gym.scenarios.senders import Relay, Sender
     from netbuf_gym.scenarios.sizes import SizeDistribution
-    from netbuf_gym.scenarios.switches import ADMISSIONS, SCHEDULERS, Switch
+    from netbuf_gym.scenarios.switches import ADMISSIONS, SCHEDULERS, FlowTable, Switch
     from netbuf_gym.scenarios.traffic import ARRIVALS, PoissonArrivals, Probe, RenewalArrivals, Traffic, WebSessions
     from netbuf_gym.scenarios.udp import DATAGRAM_SOURCES, UdpSource
     from netbuf_gym.traces.types import DeliveryTrace, RateTrace
@@ -90,7 +90,11 @@ def list_parts() -> Parts:
             "medium": Part(Medium),
         },
         Flow: {"routes": Part(Route, many=True), "app": Part(APPLICATIONS, always=True)},
-        Switch: {"admission": Part(ADMISSIONS, always=True), "scheduler": Part(SCHEDULERS, always=True)},
+        Switch: {
+            "admission": Part(ADMISSIONS, always=True),
+            "scheduler": Part(SCHEDULERS, always=True),
+            "flow_table": Part(FlowTable),
+        },
         Traffic: {
             "senders": Part(Sender, many=True, always=True, required=True),
             "arrivals": Part(ARRIVALS, many=True, always=True, required=True),

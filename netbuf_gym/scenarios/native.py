@@ -172,6 +172,8 @@ def build_switch_config(switch: Switch) -> _core.SwitchConfig:
         copy_to_core(config, switch.admission)
     config.scheduler = switch.scheduler.kind
     copy_to_core(config, switch.scheduler)
+    if switch.flow_table is not None:
+        copy_to_core(config, switch.flow_table)
     return config
 
 

@@ -153,6 +153,10 @@ class RoundRobin:
 
     kind: ClassVar[str] = "round_robin"
 
+    def compute_shares(self, queues: int) -> tuple[float, ...]:
+        """Return each queue's share of a port where all are backlogged, with equal packets."""
+        return (1 / queues,) * queues
+
     @classmethod
     def make_default(cls, queues: int) -> RoundRobin:
         """Return the default scheduler for a number of queues."""
@@ -173,6 +177,10 @@ class DRR:
     def __post_init__(self) -> None:
         check_fields(self, "drr.")
 
+    def compute_shares(self, queues: int) -> tuple[float, ...]:
+        """Return each queue's share of a port where all are backlogged."""
+        return tuple(quantum / sum(self.quanta_bytes) for quantum in self.quanta_bytes)
+
     @classmethod
     def make_default(cls, queues: int) -> DRR:
         """Return the default scheduler for a number of queues: quanta of 1500 bytes."""
@@ -185,6 +193,10 @@ class StrictPriority:
 
     kind: ClassVar[str] = "strict_priority"
 
+    def compute_shares(self, queues: int) -> tuple[float, ...]:
+        """Return each queue's share of a port where all are backlogged."""
+        return (1.0, *(0.0,) * (queues - 1))
+
     @classmethod
     def make_default(cls, queues: int) -> StrictPriority:
         """Return the default scheduler for a number of queues."""
@@ -193,6 +205,35 @@ class StrictPriority:
 
 Scheduler = RoundRobin | DRR | StrictPriority
 SCHEDULERS: dict[str, type[Scheduler]] = {cls.kind: cls for cls in (RoundRobin, DRR, StrictPriority)}
+
+
+SERVICES = ("drr", "fifo")
+"""Order in which a queue with a flow table is sent: slot by slot, or first in, first out."""
+
+VICTIMS = ("any", "large")
+"""Flows whose packets are dropped or marked when a queue may not grow: any, or those of slots with more than an equal share."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class FlowTable:
+    """Table of flows for each queue of each port: a bounded number of slots that flows are hashed to (a flow's ACKs apart).
+
+    Each slot knows the bytes that its flows have waiting: what a programmable switch keeps in registers. With `service="drr"`
+    it has a list of packets too, as in FQ-CoDel (RFC 8290) and AFQ (Sharma et al., NSDI 2018). The largest slot is searched
+    only when a packet is dropped for it.
+
+    Args:
+        slots: Slots for each queue of each port, 1 to 65536. Two flows in one slot count as one.
+        service: "drr": slots take turns, new ones first (RFC 8290, 4.1 and 4.2); "fifo": first in, first out.
+        quantum_bytes: Bytes that a slot may send per turn, 64 to 1,000,000.
+    """
+
+    slots: int = field(default=256, metadata=integer(1, 65_536, core="flow_slots"))
+    service: str = field(default="drr", metadata=choice(SERVICES, core="flow_service"))
+    quantum_bytes: int = field(default=1514, metadata=integer(64, 1_000_000, core="flow_quantum"))
+
+    def __post_init__(self) -> None:
+        check_fields(self, "flow_table.")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -222,6 +263,12 @@ class Switch:
             for other packets, or "mark": they are stored and marked, up to `queue_cap` and the buffer's size.
         protect_syn: Whether packets that open connections (SYN, SYN-ACK) are exempt from limits and `queue_cap`, though not
             from a full buffer, and from head drops: the arriving packet is dropped in their place.
+        flow_table: Table of the flows of each queue; None: none. DRR between queues then lets a queue send while its deficit is
+            above 0, a packet more than `DRR` has it, which its next turn makes up for.
+        victims: Flows that `drop` and `congested` hit: "any"; "large" (with a flow table): slots whose bytes, with the arriving
+            packet's, are at least an equal share of the queue's. What arrives for smaller ones is stored while the buffer and
+            `queue_cap` have room; with drops at the head and `service="drr"` the oldest of the largest slot goes for it.
+            "any" with drops at the head drops, by service, the oldest of the queue or of the arriving packet's slot.
 
     Raises:
         ScenarioError: A field out of range, or an admission or scheduler for another number of queues.
@@ -239,6 +286,8 @@ class Switch:
     protect_syn: bool = field(default=False, metadata=boolean(core="protect_syn"))
     mark: int | None = field(default=None, metadata=integer(1, MAX_COUNT, core="mark"))
     congested: str = field(default="drop", metadata=choice(CONGESTED, core="congested"))
+    flow_table: FlowTable | None = None
+    victims: str = field(default="any", metadata=choice(VICTIMS, core="victims"))
 
     def __post_init__(self) -> None:
         put = object.__setattr__
@@ -261,6 +310,10 @@ class Switch:
         if isinstance(self.scheduler, DRR) and len(self.scheduler.quanta_bytes) != self.queues:
             quanta = len(self.scheduler.quanta_bytes)
             raise ScenarioError(f"{at}scheduler has {quanta} quanta for {self.queues} queues; valid: as many")
+        if not isinstance(self.flow_table, FlowTable | None):
+            raise ScenarioTypeError(f"{at}flow_table = {quote(self.flow_table)}; valid: FlowTable(...) or None")
+        if self.victims != "any" and self.flow_table is None:
+            raise ScenarioError(f'{at}victims = "{self.victims}" without a flow_table; valid: "any", or with FlowTable(...)')
 
     @property
     def in_bytes(self) -> bool:

@@ -32,17 +32,18 @@ class Feature:
         return {"name": self.name, "low": self.low, "high": self.high, "meaning": self.meaning}
 
 
-def feature_table(features: Sequence[Feature], each: Sequence[Feature] = (), times: int = 1) -> str:
+def feature_table(features: Sequence[Feature], each: Sequence[Feature] = (), times: int = 1, start: int = 0) -> str:
     """Return a Markdown table of the components of a feature vector.
 
     Args:
         features: Features that occur once.
         each: Features after these, each occurring `times` times side by side.
         times: Number of occurrences of each of `each`.
+        start: Number of the first component.
     """
-    rows = [[str(num), *_feature_row(feature)] for num, feature in enumerate(features)]
+    rows = [[str(num), *_feature_row(feature)] for num, feature in enumerate(features, start)]
     for k, feature in enumerate(each):
-        first = len(features) + k * times
+        first = start + len(features) + k * times
         rows.append([f"{first}-{first + times - 1}" if times > 1 else str(first), *_feature_row(feature)])
     return markdown_table(["Num", "Feature", "Meaning", "Low", "High"], rows)
 

@@ -13,8 +13,8 @@ WORLDS = {
 PARAMETERS = {"switch": {"queues": 2}}
 
 
-def batch(kind, agents=2, worlds=2):
-    made = _core.Batch(worlds, agents, kind=kind, **PARAMETERS.get(kind, {}))
+def batch(kind, agents=2, worlds=2, **parameters):
+    made = _core.Batch(worlds, agents, kind=kind, **PARAMETERS.get(kind, {}), **parameters)
     for world in range(worlds):
         made.reset(world, build_world_config(WORLDS[kind]()), world)
     return made
@@ -70,6 +70,16 @@ def test_alphas_are_the_switchs_controls():
     made.control[0, 0] = 0.25, 4, *[np.nan] * 5
     made.advance(100_000_000)
     assert [made.telemetry[0, 0, made.fields.index(f"alpha_{q}")] for q in (0, 1)] == [0.25, 4]
+
+
+def test_with_levers_a_switch_has_its_scheduler_too():
+    made = batch("switch", agents=1, worlds=1, levers=True)
+    assert made.controls[7:] == ["scheduler", "quantum_0", "quantum_1", "large_victims"]
+    assert made.fields[-6:] == [f"{name}_{q}" for q in (0, 1) for name in ("share", "slots_used", "largest_share")]
+    for control, share in (((2, np.nan, np.nan), 1), ((1, np.nan, np.nan), 0.5), ((1, 300, 100), 0.75), ((np.nan,) * 3, 0.75)):
+        made.control[0, 0] = *[np.nan] * 7, *control, np.nan
+        made.advance(10_000_000)
+        assert made.telemetry[0, 0, made.fields.index("share_0")] == share
 
 
 @pytest.mark.parametrize(

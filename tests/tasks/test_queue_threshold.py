@@ -90,7 +90,10 @@ def test_thesis_state_golden_and_standing(recipe):
     np.testing.assert_allclose(observe(task, made), golden, rtol=1e-6)
 
 
-@pytest.mark.parametrize("recipe", QueueThreshold.recipes)
+WITHOUT_LEVERS = [recipe for recipe in QueueThreshold.recipes if recipe != "levers"]  # see test_switch_levers.py
+
+
+@pytest.mark.parametrize("recipe", WITHOUT_LEVERS)
 def test_observations_stay_within_the_space(recipe):
     task, made = QueueThreshold(recipe, history=1), tracker()
     extremes = {name: 1e9 for name in BUSY if not name.startswith(("free", "at_free", "alpha"))}
@@ -237,7 +240,7 @@ def test_bursts_are_remembered_for_seconds():
     assert made.starts_most[0, 0] == pytest.approx(9, rel=1e-3)
 
 
-@pytest.mark.parametrize("recipe", QueueThreshold.recipes)
+@pytest.mark.parametrize("recipe", WITHOUT_LEVERS)
 @pytest.mark.parametrize("queues", [1, 2, 3])
 def test_a_grid_is_a_set_of_continuous_actions(recipe, queues):
     grid, box = QueueThreshold(recipe, actions="grid", queues=queues), QueueThreshold(recipe, queues=queues)

@@ -81,6 +81,12 @@ struct SwitchConfig {
   bool protect_syn = false;                // packets that open connections meet neither thresholds nor queue_cap
   std::string scheduler = "round_robin";   // round_robin (by packet), drr, strict_priority
   std::vector<int64_t> quanta;             // drr only: bytes a round
+  // A table of flows for each queue of each port, so many slots that flows are hashed to; 0: none.
+  uint32_t flow_slots = 0;
+  // Who of a queue with a table is sent next: fifo, or drr over slots, new ones first (RFC 8290).
+  std::string flow_service = "drr";
+  int64_t flow_quantum = 1514;             // bytes that a slot may send in a turn
+  std::string victims = "any";             // whom drops and marks hit: any, or slots with more than a fair share (large)
 };
 
 // Settings of a connection, or of all at a host. What is not set is as the host or the world has it; an option of the

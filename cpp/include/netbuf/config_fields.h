@@ -153,6 +153,10 @@ inline constexpr auto kFields<SwitchConfig> = std::tuple{
     field("protect_syn", &SwitchConfig::protect_syn),
     field("scheduler", &SwitchConfig::scheduler),
     field("quanta", &SwitchConfig::quanta),
+    field("flow_slots", &SwitchConfig::flow_slots, 1, 65'536).or_zero("none"),
+    field("flow_service", &SwitchConfig::flow_service),
+    field("flow_quantum", &SwitchConfig::flow_quantum, 64, 1'000'000),
+    field("victims", &SwitchConfig::victims),
 };
 
 // Those of TcpSettings, of a record that has them.

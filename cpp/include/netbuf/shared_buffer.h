@@ -23,11 +23,21 @@
 // Packets of flows that speak ECN that find their queue longer than a threshold are marked
 // (as DCTCP wants it, RFC 8257, 3.1).
 //
+// A switch may have a table of flows for each queue of each port, a bounded number of slots that flows are hashed to, as
+// AFQ and FQ-CoDel have it (Sharma et al., NSDI 2018; RFC 8290). It knows what each slot has waiting. With victims =
+// "large" a queue at its threshold drops, or marks, packets only of slots that have an equal share of it or more
+// (approximate fair dropping, Pan et al., 2003): what arrives for others is stored while the buffer has room, and with
+// drop = "head" the oldest of the largest slot goes. A queue is sent first in, first out, or slot by slot by deficit
+// round robin.
+//
+// Ports' schedulers may change while packets wait: deficits begin anew.
+//
 // B: capacity, Q: occupancy, n_q: ports where queue q is backlogged, mu_q / b: share of the port's rate that the queue
 // gets, one over the port's backlogged queues; the arriving packet's queue counts as backlogged.
 #pragma once
 #include <algorithm>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "netbuf/config.h"
@@ -98,16 +108,21 @@ struct QueueState {
   uint32_t packets = 0, interval_max = 0;  // interval_max: the most since then, of several ports the highest
 };
 
+class FlowTable;                 // see qdisc/flow_table.h
+
 class SharedBuffer {
  public:
+  enum class Scheduler : uint8_t { round_robin, drr, strict_priority };
   struct Queue {
     QueueState state;
-    Ring<Queued> items;
+    Ring<Queued> items;          // unused where there is a table of flows
     int64_t deficit = 0;
+    bool granted = false;        // drr: has its turn, and got its quantum
     TimeHistogram packets;
   };
 
   explicit SharedBuffer(const SwitchConfig& config);
+  ~SharedBuffer();
 
   std::unique_ptr<QueueDiscipline> make_port(uint32_t port, DropSink* sink);
   void set_alpha(uint32_t queue, double alpha) {
@@ -117,8 +132,14 @@ class SharedBuffer {
   void set_cut(Time until, const double* alphas);  // of all queues; NaN: of this one none
   void set_drop_head(bool from_head) { from_head_ = from_head; }
   void set_congested(bool marks) { marks_congestion_ = marks; }
+  void set_scheduler(Scheduler scheduler, std::span<const double> quanta = {});  // quanta: drr only, bytes, one a queue
+  void set_victims(bool large) { spares_small_ = large && flow_slots_ > 0; }
   double alpha(uint32_t queue) const { return priorities_[queue].alpha; }  // but for a cut
   bool drops_head() const { return from_head_; }
+  double share(uint32_t queue) const;   // of a port that the queue is sent, where all are backlogged
+  uint32_t flow_slots() const { return flow_slots_; }
+  uint32_t slots_used(uint32_t queue) const;      // over all ports, likewise below; 0 without a table
+  int64_t largest_slot(uint32_t queue) const;     // bytes
   double threshold(uint32_t port, uint32_t queue) const {   // for a packet that would arrive now
     if (scales_) [[likely]] return priorities_[queue].scale * free_room();
     return other_threshold(port, queue);
@@ -167,9 +188,10 @@ class SharedBuffer {
   }
 
  private:
+  friend class SwitchPort;
   friend class SharedPort;
+  friend class FlowPort;
   enum class Admission : uint8_t { fixed, dynamic, abm, agent };
-  enum class Scheduler : uint8_t { round_robin, drr, strict_priority };
 
   int64_t size_of(const Queued& item) const { return in_bytes_ ? item.bytes : 1; }
   static bool is_syn(const Queued& item) {
@@ -229,9 +251,13 @@ class SharedBuffer {
   bool scales_;                          // thresholds are multiples of the free buffer
   Scheduler scheduler_;
   bool observed_ = false;                // an interval has begun
+  bool spares_small_, turns_of_slots_;   // see victims, flow_service
+  uint32_t flow_slots_;
+  int64_t flow_quantum_;
   Time cut_until_ = 0;                   // 0: no cut
   std::vector<Priority> priorities_;
   std::vector<Queue> queues_;            // port by port
+  std::vector<std::unique_ptr<FlowTable>> tables_;  // likewise; empty: none
   TimeHistogram occupancy_;
   SwitchInterval interval_;
   double last_worst_ratio_ = 0;

@@ -19,4 +19,8 @@ struct SwitchSeen {
 std::vector<std::string> switch_fields(uint32_t queues);
 void write_switch(const SharedBuffer& sw, const SwitchSeen& start, const SwitchSeen& now, double* out);
 
+// Of each queue, beside those, for agents that set the scheduler and have tables of flows.
+std::vector<std::string> switch_lever_fields(uint32_t queues);
+void write_switch_levers(const SharedBuffer& sw, double* out);
+
 }  // namespace netbuf

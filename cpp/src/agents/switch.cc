@@ -1,5 +1,6 @@
 // A shared-buffer switch whose thresholds an agent sets: a factor alpha for each queue, others for a while (a cut), and
-// which packet goes where a queue may not grow, or whether it is marked instead.
+// which packet goes where a queue may not grow, or whether it is marked instead. With its levers also the scheduler of
+// all ports, and whom drops and marks hit where there is a table of flows.
 #include <cmath>
 
 #include "netbuf/agent.h"
@@ -14,9 +15,10 @@ SwitchSeen seen(World& world) {
 
 class Switch final : public AgentOf<SwitchSeen> {
  public:
-  explicit Switch(const Parameters& parameters) : Switch(parameters.as<uint32_t>("queues")) {}
+  explicit Switch(const Parameters& parameters)
+      : Switch(parameters.as<uint32_t>("queues"), parameters.as<uint32_t>("levers") != 0) {}
 
-  std::vector<std::string> fields() const override { return switch_fields(queues_); }
+  std::vector<std::string> fields() const override { return all_fields(queues_, levers_); }
   std::vector<Control> controls() const override {
     std::vector<Control> all;
     for (const char* name : {"alpha_", "cut_alpha_"}) {
@@ -25,6 +27,12 @@ class Switch final : public AgentOf<SwitchSeen> {
     all.push_back({"cut_s", 0, 100, "a time in [0, 100] s"});
     all.push_back({"drop_head", 0, 1, "0 or 1 (from 0.5 on)"});
     all.push_back({"mark", 0, 1, "0 or 1 (from 0.5 on)"});
+    if (!levers_) return all;
+    all.push_back({"scheduler", 0, 2, "0 (round robin by packet), 1 (deficit round robin) or 2 (strict priority)"});
+    for (uint32_t q = 0; q < queues_; ++q) {
+      all.push_back({"quantum_" + std::to_string(q), 1, 1e9, "a quantum in [1, 1e9] bytes"});
+    }
+    all.push_back({"large_victims", 0, 1, "0 or 1 (from 0.5 on)"});
     return all;
   }
   std::string_view what() const override { return "switches under an agent's control"; }
@@ -58,6 +66,7 @@ class Switch final : public AgentOf<SwitchSeen> {
     if (!std::isnan(cut_s)) sw.set_cut(world.now() + from_seconds(cut_s), control + queues_);
     if (!std::isnan(drop_head)) sw.set_drop_head(drop_head >= 0.5);
     if (!std::isnan(mark)) sw.set_congested(mark >= 0.5);
+    if (levers_) apply_levers(sw, control + 2 * queues_ + 3);
   }
 
   // The worst slowdown of the flows that complete is another one than before: asked at the end of whole intervals.
@@ -71,13 +80,41 @@ class Switch final : public AgentOf<SwitchSeen> {
   }
 
   void write(World& world, uint32_t index, const SwitchSeen& start, double* out) const override {
-    write_switch(*world.switches()[index], start, seen(world), out);
+    const SharedBuffer& sw = *world.switches()[index];
+    write_switch(sw, start, seen(world), out);
+    if (levers_) write_switch_levers(sw, out + own_fields_);
   }
 
  private:
-  explicit Switch(uint32_t queues) : AgentOf(switch_fields(queues).size(), 2 * queues + 3), queues_(queues) {}
+  static std::vector<std::string> all_fields(uint32_t queues, bool levers) {
+    std::vector<std::string> all = switch_fields(queues);
+    if (!levers) return all;
+    const std::vector<std::string> own = switch_lever_fields(queues);
+    all.insert(all.end(), own.begin(), own.end());
+    return all;
+  }
 
+  Switch(uint32_t queues, bool levers)
+      : AgentOf(all_fields(queues, levers).size(), 2 * queues + 3 + (levers ? queues + 2 : 0)),
+        own_fields_(switch_fields(queues).size()),
+        queues_(queues),
+        levers_(levers) {}
+
+  void apply_levers(SharedBuffer& sw, const double* control) const {
+    using Scheduler = SharedBuffer::Scheduler;
+    constexpr Scheduler kSchedulers[] = {Scheduler::round_robin, Scheduler::drr, Scheduler::strict_priority};
+    if (const double scheduler = control[0]; !std::isnan(scheduler)) {
+      const Scheduler chosen = kSchedulers[static_cast<size_t>(std::lround(scheduler))];
+      // Quanta are those of a switch's own where the agent names none.
+      const bool named = chosen == Scheduler::drr && !std::isnan(control[1]);
+      sw.set_scheduler(chosen, named ? std::span(control + 1, queues_) : std::span<const double>());
+    }
+    if (const double large = control[1 + queues_]; !std::isnan(large)) sw.set_victims(large >= 0.5);
+  }
+
+  size_t own_fields_;
   uint32_t queues_;
+  bool levers_;
 };
 
 const Entry<AgentRecord> entry{{
@@ -85,7 +122,8 @@ const Entry<AgentRecord> entry{{
     .meaning = "sets the thresholds of a shared-buffer switch, factors of the free buffer for each queue,"
                " and which packet is dropped",
     .make = make_kind<Switch>,
-    .parameters = {whole("queues", 1, 1, 64, "priority queues at each port")},
+    .parameters = {whole("queues", 1, 1, 64, "priority queues at each port"),
+                   truth("levers", false, "sets the scheduler too, and whom drops hit; measures tables of flows")},
 }};
 
 }  // namespace

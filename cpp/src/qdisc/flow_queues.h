@@ -26,6 +26,8 @@ class FlowHash {
       : salt_(setting.parameters.automatic("perturbation") ? setting.rng->next()
                                                            : setting.parameters.as<uint64_t>("perturbation")) {}
 
+  explicit FlowHash(uint64_t salt) : salt_(salt) {}
+
   uint64_t operator()(uint64_t key) const { return scramble(salt_ + 0x9e3779b97f4a7c15 * (key + 1)); }
   uint64_t operator()(const Queued& item) const {
     const uint64_t before = item.owner < before_.size() ? before_[item.owner] : 0;
@@ -115,6 +117,7 @@ class FlowQueues {
     ++packets_;
   }
   const Queued& front(const Flow& flow) const { return nodes_[flow.head].item; }
+  Queued& back(const Flow& flow) { return nodes_[flow.tail].item; }
   bool take(Flow& flow, Queued& item) {
     const uint32_t node = flow.head;
     if (node == kNone) return false;

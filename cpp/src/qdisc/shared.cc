@@ -3,13 +3,15 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 
-#include "qdisc/shared_port.h"
+#include "qdisc/flow_port.h"
 
 namespace netbuf {
 
 namespace {
 constexpr int64_t kHistogramBins = 2000;  // of the occupancy, when it is counted in bytes
+constexpr int64_t kQuantum = 1500;        // of a queue by deficit round robin, where nobody says
 }
 
 double TimeHistogram::mean(Time now) const {
@@ -49,6 +51,10 @@ SharedBuffer::SharedBuffer(const SwitchConfig& config)
       scheduler_(config.scheduler == "drr"               ? Scheduler::drr
                  : config.scheduler == "strict_priority" ? Scheduler::strict_priority
                                                          : Scheduler::round_robin),
+      spares_small_(config.victims == "large"),
+      turns_of_slots_(config.flow_service == "drr"),
+      flow_slots_(config.flow_slots),
+      flow_quantum_(config.flow_quantum),
       priorities_(queues_count_),
       queues_(size_t{ports_} * queues_count_) {
   for (size_t q = 0; q < queues_count_; ++q) {
@@ -56,16 +62,56 @@ SharedBuffer::SharedBuffer(const SwitchConfig& config)
     if (q < config.alphas.size()) priority.alpha = config.alphas[q];
     if (q < config.betas.size()) priority.beta = config.betas[q];
     if (q < config.thresholds.size()) priority.threshold = config.thresholds[q];
-    if (q < config.quanta.size()) priority.quantum = config.quanta[q];
+    priority.quantum = q < config.quanta.size() ? config.quanta[q] : kQuantum;
     set_scale(priority);
   }
+  if (flow_slots_ == 0) return;
+  for (size_t i = 0; i < queues_.size(); ++i) {
+    tables_.push_back(std::make_unique<FlowTable>(flow_slots_, turns_of_slots_, flow_quantum_));
+  }
+}
+
+SharedBuffer::~SharedBuffer() = default;
+
+void SharedBuffer::set_scheduler(Scheduler scheduler, std::span<const double> quanta) {
+  bool same = scheduler == scheduler_;
+  scheduler_ = scheduler;
+  for (size_t q = 0; q < std::min<size_t>(queues_count_, quanta.size()); ++q) {
+    const auto quantum = static_cast<int64_t>(quanta[q]);
+    same &= quantum == std::exchange(priorities_[q].quantum, quantum);
+  }
+  if (same) return;
+  for (Queue& queue : queues_) {
+    queue.deficit = 0;
+    queue.granted = false;
+  }
+}
+
+double SharedBuffer::share(uint32_t queue) const {
+  if (scheduler_ == Scheduler::strict_priority) return queue == 0 ? 1 : 0;
+  if (scheduler_ == Scheduler::round_robin) return 1.0 / queues_count_;
+  int64_t all = 0;
+  for (const Priority& priority : priorities_) all += priority.quantum;
+  return static_cast<double>(priorities_[queue].quantum) / static_cast<double>(all);
+}
+
+uint32_t SharedBuffer::slots_used(uint32_t queue) const {
+  uint32_t used = 0;
+  for (size_t i = queue; i < tables_.size(); i += queues_count_) used += tables_[i]->used();
+  return used;
+}
+
+int64_t SharedBuffer::largest_slot(uint32_t queue) const {
+  int64_t largest = 0;
+  for (size_t i = queue; i < tables_.size(); i += queues_count_) largest = std::max(largest, tables_[i]->largest());
+  return largest;
 }
 
 double SharedBuffer::other_threshold(uint32_t port, uint32_t queue) const {
   if (admission_ == Admission::fixed) return static_cast<double>(priorities_[queue].threshold);
   uint32_t backlogged_here = 0, congested_ports = 0;
-  for (uint32_t q = 0; q < queues_count_; ++q) backlogged_here += q == queue || !this->queue(port, q).items.empty();
-  for (uint32_t p = 0; p < ports_; ++p) congested_ports += p == port || !this->queue(p, queue).items.empty();
+  for (uint32_t q = 0; q < queues_count_; ++q) backlogged_here += q == queue || this->queue(port, q).state.packets > 0;
+  for (uint32_t p = 0; p < ports_; ++p) congested_ports += p == port || this->queue(p, queue).state.packets > 0;
   return priorities_[queue].alpha * free_room() / (static_cast<double>(congested_ports) * backlogged_here);
 }
 
@@ -148,10 +194,12 @@ void SharedBuffer::set_cut(Time until, const double* alphas) {
 size_t SharedBuffer::memory_bytes() const {
   size_t bytes = sizeof *this + priorities_.capacity() * sizeof(Priority) + queues_.capacity() * sizeof(Queue) + occupancy_.memory_bytes();
   for (const Queue& queue : queues_) bytes += queue.items.memory_bytes() + queue.packets.memory_bytes();
+  for (const auto& table : tables_) bytes += table->memory_bytes();
   return bytes;
 }
 
 std::unique_ptr<QueueDiscipline> SharedBuffer::make_port(uint32_t port, DropSink* sink) {
+  if (flow_slots_ > 0) return std::make_unique<FlowPort>(*this, port, sink);
   return std::make_unique<SharedPort>(*this, port, sink);
 }
 

@@ -7,9 +7,89 @@
 
 namespace netbuf {
 
-class SharedPort final : public QueueDiscipline {
+// What ports have in common, whatever they keep their packets in.
+class SwitchPort : public QueueDiscipline {
  public:
-  SharedPort(SharedBuffer& buffer, uint32_t port, DropSink* sink) : buffer_(buffer), port_(port), sink_(sink) {}
+  uint32_t packets() const final { return packets_; }
+  int64_t bytes() const final { return bytes_; }
+
+ protected:
+  SwitchPort(SharedBuffer& buffer, uint32_t port, DropSink* sink) : buffer_(buffer), port_(port), sink_(sink) {}
+
+  bool fits(const SharedBuffer::Queue& queue, int64_t size) const {  // whatever the threshold
+    return buffer_.used_ + size <= buffer_.capacity_ && buffer_.length(queue) + size <= buffer_.queue_cap_;
+  }
+
+  bool admits(uint32_t q, int64_t size) const {
+    const SharedBuffer::Queue& queue = buffer_.queue(port_, q);
+    return fits(queue, size) && static_cast<double>(buffer_.length(queue)) < buffer_.threshold(port_, q);
+  }
+
+  void count_in(SharedBuffer::Queue& queue, const Queued& item, int64_t size, Time now) {
+    queue.state.bytes += item.bytes;
+    buffer_.used_ += size;
+    ++packets_;
+    bytes_ += item.bytes;
+    buffer_.note_arrival(queue, now);
+  }
+
+  void count_out(SharedBuffer::Queue& queue, const Queued& item) {
+    queue.state.bytes -= item.bytes;
+    buffer_.used_ -= buffer_.size_of(item);
+    --packets_;
+    bytes_ -= item.bytes;
+  }
+
+  void count_departure(SharedBuffer::Queue& queue, const Queued& item, Time now) {
+    SharedBuffer& b = buffer_;
+    ++queue.state.counters.departures;
+    queue.state.counters.opened += b.is_syn(item);
+    queue.state.counters.closed += b.is_data_of_flow(item) && item.packet.fin;
+    queue.state.counters.bytes_out += item.bytes;
+    queue.state.counters.sojourn += now - item.arrived;
+    b.note_departure(queue, now);
+  }
+
+  // Some queue is backlogged. suffices(queue): whether its deficit lets it send.
+  template <class Suffices>
+  uint32_t next_queue(Suffices&& suffices) {
+    SharedBuffer& b = buffer_;
+    uint32_t q = b.scheduler_ == SharedBuffer::Scheduler::strict_priority ? 0 : turn_;
+    if (b.scheduler_ == SharedBuffer::Scheduler::drr) {
+      // Shreedhar and Varghese (1995): a queue whose turn begins is given its quantum,
+      // and sends while its deficit lasts.
+      for (;; q = after(q)) {
+        SharedBuffer::Queue& queue = b.at(port_, q);
+        if (queue.state.packets > 0) {
+          if (!queue.granted) queue.deficit += b.priorities_[q].quantum;
+          queue.granted = true;
+          if (suffices(queue)) break;
+        }
+        queue.granted = false;
+      }
+      turn_ = q;
+      return q;
+    }
+    while (b.at(port_, q).state.packets == 0) q = after(q);
+    turn_ = after(q);
+    return q;
+  }
+
+  SharedBuffer& buffer_;
+  uint32_t port_, packets_ = 0;
+  int64_t bytes_ = 0;
+  DropSink* sink_;
+
+ private:
+  uint32_t after(uint32_t q) const { return q + 1 < buffer_.queues_count_ ? q + 1 : 0; }
+
+  uint32_t turn_ = 0;
+};
+
+// First in, first out.
+class SharedPort final : public SwitchPort {
+ public:
+  SharedPort(SharedBuffer& buffer, uint32_t port, DropSink* sink) : SwitchPort(buffer, port, sink) {}
 
   bool alone() const { return buffer_.ports_ == 1; }  // nobody else stores packets in its buffer
 
@@ -30,53 +110,29 @@ class SharedPort final : public QueueDiscipline {
     const bool long_queue = marks || b.length(queue) > b.mark_;
     queue.items.push(item);
     if (long_queue && mark(queue.items.back(), *sink_)) ++queue.state.counters.marks;
-    queue.state.bytes += item.bytes;
-    b.used_ += size;
-    ++packets_;
-    bytes_ += item.bytes;
-    b.note_arrival(queue, now);
+    count_in(queue, item, size, now);
   }
 
   bool dequeue(Time now, Queued& item) override {
     if (packets_ == 0) return false;
     SharedBuffer& b = buffer_;
-    SharedBuffer::Queue& queue = b.at(port_, next_queue());
+    SharedBuffer::Queue& queue = b.at(port_, next_queue([](const SharedBuffer::Queue& next) {
+      return next.deficit >= next.items.front().bytes;
+    }));
     item = queue.items.front();
     take_out(queue);
     if (b.scheduler_ == SharedBuffer::Scheduler::drr) {
       queue.deficit = queue.items.empty() ? 0 : queue.deficit - item.bytes;
     }
-    ++queue.state.counters.departures;
-    queue.state.counters.opened += b.is_syn(item);
-    queue.state.counters.closed += b.is_data_of_flow(item) && item.packet.fin;
-    queue.state.counters.bytes_out += item.bytes;
-    queue.state.counters.sojourn += now - item.arrived;
-    b.note_departure(queue, now);
+    count_departure(queue, item, now);
     return true;
   }
 
-  uint32_t packets() const override { return packets_; }
-  int64_t bytes() const override { return bytes_; }
   size_t memory_bytes() const override { return sizeof *this; }  // the queues are the buffer's
 
  private:
-  uint32_t after(uint32_t q) const { return q + 1 < buffer_.queues_count_ ? q + 1 : 0; }
-
-  bool fits(const SharedBuffer::Queue& queue, int64_t size) const {  // whatever the threshold
-    return buffer_.used_ + size <= buffer_.capacity_ && buffer_.length(queue) + size <= buffer_.queue_cap_;
-  }
-
-  bool admits(uint32_t q, int64_t size) const {
-    const SharedBuffer::Queue& queue = buffer_.queue(port_, q);
-    return fits(queue, size) && static_cast<double>(buffer_.length(queue)) < buffer_.threshold(port_, q);
-  }
-
   void take_out(SharedBuffer::Queue& queue) {
-    const Queued& head = queue.items.front();
-    queue.state.bytes -= head.bytes;
-    buffer_.used_ -= buffer_.size_of(head);
-    --packets_;
-    bytes_ -= head.bytes;
+    count_out(queue, queue.items.front());
     queue.items.pop();
   }
 
@@ -104,34 +160,6 @@ class SharedPort final : public QueueDiscipline {
     } while (queue.items.head() != end && !admits(q, size));
     return true;
   }
-
-  // Some queue is backlogged.
-  uint32_t next_queue() {
-    SharedBuffer& b = buffer_;
-    uint32_t q = b.scheduler_ == SharedBuffer::Scheduler::strict_priority ? 0 : turn_;
-    if (b.scheduler_ == SharedBuffer::Scheduler::drr) {
-      // Shreedhar and Varghese (1995): a queue whose turn begins is given its quantum,
-      // and sends while its deficit lasts.
-      for (;; q = after(q), granted_ = false) {
-        SharedBuffer::Queue& queue = b.at(port_, q);
-        if (queue.items.empty()) continue;
-        if (!granted_) queue.deficit += b.priorities_[q].quantum;
-        granted_ = true;
-        if (queue.deficit >= queue.items.front().bytes) break;
-      }
-      turn_ = q;
-      return q;
-    }
-    while (b.at(port_, q).items.empty()) q = after(q);
-    turn_ = after(q);
-    return q;
-  }
-
-  SharedBuffer& buffer_;
-  uint32_t port_, packets_ = 0, turn_ = 0;
-  bool granted_ = false;
-  int64_t bytes_ = 0;
-  DropSink* sink_;
 };
 
 }  // namespace netbuf

@@ -134,6 +134,8 @@ class Setup:
 
     def _check_stack(self) -> None:
         scenario = self.scenario
+        if (self.agents.parameters or {}).get("levers"):
+            self._refuse("recipe", "levers", "'default'")
         if scenario.stack != "linux":
             self._refuse("stack", scenario.stack, "'linux'")
         if isinstance(scenario.hystart, str):

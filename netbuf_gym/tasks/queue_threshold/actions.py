@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import dataclass
 
 import numpy as np
 
-from netbuf_gym.scenarios.switches import compute_alpha
+from netbuf_gym.scenarios.switches import DRR, DRR_QUANTUM_BYTES, RoundRobin, Scheduler, StrictPriority, compute_alpha
 from netbuf_gym.tasks.queue_threshold.tracker import SwitchTracker
 
 LOG2_ALPHA = (-8.0, 3.0)
 """Range of log2(alpha) that actions -1 to 1 are mapped to, with the recipe default."""
 
-EXPONENTS = {"default": LOG2_ALPHA, "thesis-code": (-3.0, 3.0)}
+LEVERS = "levers"
+"""Recipe in which the agent also has the scheduler and tables of flows; all else is as in the recipe default."""
+
+EXPONENTS = {"default": LOG2_ALPHA, LEVERS: LOG2_ALPHA, "thesis-code": (-3.0, 3.0)}
 """Ranges of log2(alpha) by recipe. The thesis' code has a Gaussian exponent, which is unbounded."""
 
 LIMIT_S = (1e-3, 1.0)
@@ -29,6 +33,7 @@ LEAST_ALPHA = 1e-3
 
 GRIDS: dict[str, tuple[float, ...]] = {
     "default": (2.0**-8, 2.0**-4, 0.25, 0.5, 1.0, 2.0, 8.0),
+    LEVERS: (2.0**-8, 2.0**-4, 0.25, 0.5, 1.0, 2.0, 8.0),
     "thesis-text": tuple(k / 8 for k in range(1, 9)),
     "thesis-code": tuple(2.0**k for k in range(-3, 4)),
 }
@@ -37,10 +42,66 @@ GRIDS: dict[str, tuple[float, ...]] = {
 MAX_GRID = 4096
 
 KINDS = ("continuous", "limits", "changes", "grid", "limit_grid", "pulse_grid")
-"""Valid values of the `actions` argument; all but `"continuous"` and `"grid"` name times and need the recipe default."""
+"""Valid values of `actions`; all but `"continuous"` and `"grid"` name times and need the recipe default or levers."""
 
 DROP_AGENT = "agent"
-"""Value of `drop` and `congested` that adds the choice to the action: the drop place, and whether to mark or to drop."""
+"""Value of `drop` and `congested` that adds the choice to the action: the drop place, and whether to mark or to drop.
+
+So do `scheduler` and `victims` with the recipe levers."""
+
+SCHEDULERS = ("round_robin", "drr", "weighted", "strict_priority")
+"""Schedulers that an action chooses from, in the order of its levels: turns by packet, by bytes, weighted ones, and strict."""
+
+WEIGHT = 4
+"""Bytes of a queue's turn over those of the next queue's, with the scheduler "weighted"."""
+
+SCHEDULER_CODES = {"round_robin": 0.0, "drr": 1.0, "strict_priority": 2.0}
+"""Values of the plant's control `scheduler` by kind of scheduler."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One choice that an action makes beside the thresholds: a digit of a grid's numbers, or a further component of a box.
+
+    Attributes:
+        name: Argument of the environment that is `"agent"`.
+        levels: Number of levels, of which a component in -1 to 1 names equal parts, lowest first.
+        meaning: The choice, for messages.
+    """
+
+    name: str
+    levels: int
+    meaning: str
+
+    def read(self, component: np.ndarray) -> np.ndarray:
+        """Return the levels that components of a box name."""
+        bounds = np.linspace(-1, 1, self.levels + 1)[1:-1]
+        return (component[:, None] > bounds).sum(axis=1)
+
+
+CHOICES = (
+    Choice("scheduler", len(SCHEDULERS), "the scheduler"),
+    Choice("victims", 2, "the victims"),
+    Choice("drop", 2, "the drop place"),
+    Choice("congested", 2, "marks"),
+)
+"""All choices, in the order of components; the last one varies fastest in a grid's numbers."""
+
+
+def make_scheduler(name: str, queues: int) -> Scheduler:
+    """Return the scheduler of a name in `SCHEDULERS` for a number of queues."""
+    if name == "weighted":
+        least = DRR_QUANTUM_BYTES // WEIGHT
+        return DRR(quanta_bytes=tuple(max(DRR_QUANTUM_BYTES * WEIGHT // WEIGHT**q, least) for q in range(queues)))
+    return {"round_robin": RoundRobin, "drr": DRR, "strict_priority": StrictPriority}[name].make_default(queues)
+
+
+def scheduler_controls(queues: int) -> np.ndarray:
+    """Return the plant's controls of each of `SCHEDULERS`: its code and the quanta, `(schedulers, 1 + queues)`; NaN: none."""
+    made = [make_scheduler(name, queues) for name in SCHEDULERS]
+    nothing = (np.nan,) * queues
+    return np.array([(SCHEDULER_CODES[one.kind], *(one.quanta_bytes if isinstance(one, DRR) else nothing)) for one in made])
+
 
 CHANGE_FACTOR = 4.0
 """Factor by which an action of 1 widens a queue's limit and one of -1 narrows it, with `actions="changes"`."""

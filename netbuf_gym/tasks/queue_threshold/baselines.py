@@ -16,7 +16,13 @@ from netbuf_gym.errors import ConfigError, ScenarioError, quote
 from netbuf_gym.plants.counters import read_counters
 from netbuf_gym.plants.simulator import LINK_SAMPLE, Simulator
 from netbuf_gym.scenarios import AGENT, Scenario
-from netbuf_gym.tasks.queue_threshold.brief_pulse import BriefPulse, FastBriefPulse
+from netbuf_gym.tasks.queue_threshold.brief_pulse import (
+    BriefPulse,
+    FastBriefPulse,
+    FlowBriefPulse,
+    SparingBriefPulse,
+    StrictBriefPulse,
+)
 from netbuf_gym.tasks.queue_threshold.report import switch_report
 from netbuf_gym.tasks.queue_threshold.switch_rules import Limits, Pulse, PulseBurst
 from netbuf_gym.tasks.queue_threshold.task import QueueThreshold
@@ -120,6 +126,8 @@ class FixedThresholds(Decider[QueueThreshold]):
         return constant_policy(action, rules, len(seeds))
 
 
+BRIEF_PULSES = (BriefPulse, StrictBriefPulse, SparingBriefPulse, FlowBriefPulse)
+
 CONTROLLERS = Named(
     scheme_names,
     BufferScheme,
@@ -128,10 +136,10 @@ CONTROLLERS = Named(
         "limits": lambda: Limits(name="limits"),
         "pulse": Pulse,
         "pulse_burst": PulseBurst,
-        "brief_pulse": BriefPulse,
         "brief_pulse-10ms": FastBriefPulse,
+        **{rule.name: rule for rule in BRIEF_PULSES},
     },
-    {"limits": Limits.from_settings, "brief_pulse": BriefPulse.from_settings},
+    {"limits": Limits.from_settings, **{rule.name: rule.from_settings for rule in BRIEF_PULSES}},
     own=make_controller,
 )
 """Every scheme, the rules that decide as agents do, parametrised ones such as `limits:20` (`Limits.from_settings`,

@@ -10,22 +10,26 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from netbuf_gym.controllers import Policy
 from netbuf_gym.errors import ConfigError, quote
-from netbuf_gym.tasks.queue_threshold.actions import PULSE_LEVELS_S
+from netbuf_gym.scenarios.switches import DROPS, VICTIMS
+from netbuf_gym.tasks.queue_threshold.actions import LEVERS, PULSE_LEVELS_S, SCHEDULERS
 from netbuf_gym.tasks.queue_threshold.switch_rules import LimitRule
 from netbuf_gym.tasks.queue_threshold.task import QueueThreshold
 from netbuf_gym.utils.arguments import check_real
 
 LEVELS = list(PULSE_LEVELS_S)
-CLOSED, OPEN, REST = LEVELS.index((0.001, 0)), LEVELS.index((1.0, 0)), LEVELS.index((0.02, 0))
+CLOSED, OPEN = LEVELS.index((0.001, 0)), LEVELS.index((1.0, 0))
 LIMITS = [(limit_s, level) for level, (limit_s, time_s) in enumerate(LEVELS) if not time_s]
 PULSES = [(time_s, level) for level, (_, time_s) in enumerate(LEVELS) if time_s]
 """Pairs of pulse duration in seconds and number of the level, shortest first."""
+
+CHOSEN = {"scheduler": SCHEDULERS.index("strict_priority"), "victims": VICTIMS.index("large"), "drop": DROPS.index("head")}
+"""Levels of the choices that actions make beside the limits, where they do."""
 
 
 class BriefPulse(LimitRule):
@@ -33,7 +37,7 @@ class BriefPulse(LimitRule):
 
     The pulse is the shortest one among the actions in which the ports send the requested number of packets. All further queues
     are limited to 20 ms, and closed, but for a packet or so, while queue 0 is not almost empty. Where the drop place is part of
-    the action, packets are dropped at the head.
+    the action, packets are dropped at the head; where scheduler and victims are, strict priority and large slots are chosen.
 
     Args:
         tail_ms, head_ms: Backlog of queue 0 above which it is cut, with drops at the tail and at the head, 1 to 1000 ms.
@@ -52,12 +56,14 @@ class BriefPulse(LimitRule):
             ten seconds, with exponential decay, queue 0 rests open, since a burst that finds it limited loses its SYNs.
         shut_flows: Flows of queue 0 in progress, counted by the switch from their first and last packets, from which on the
             further queues are closed, 0 to 100; None: never.
+        others_ms: Limit of the further queues while they are not closed, 1 to 1000 ms, rounded as `tail_rest_ms` is.
 
     Raises:
         ConfigError: An argument is out of range.
     """
 
     name = "brief_pulse"
+    recipes = ("default", LEVERS)
     actions = "pulse_grid"
 
     def __init__(
@@ -73,6 +79,7 @@ class BriefPulse(LimitRule):
         head_rest_ms: float = 1000.0,
         many: float = 3.0,
         shut_flows: float | None = None,
+        others_ms: float = 20.0,
     ):
         self.tail_ms, self.head_ms = check_real("tail_ms", tail_ms, 1, 1000), check_real("head_ms", head_ms, 1, 1000)
         self.every_ms = check_real("every_ms", every_ms, 0, 10_000)
@@ -83,6 +90,7 @@ class BriefPulse(LimitRule):
         self.shut_flows = None if shut_flows is None else check_real("shut_flows", shut_flows, 0, 100)
         self.tail_rest_ms = check_real("tail_rest_ms", tail_rest_ms, 1, 1000)
         self.head_rest_ms = check_real("head_rest_ms", head_rest_ms, 1, 1000)
+        self.others_ms = check_real("others_ms", others_ms, 1, 1000)
 
     @classmethod
     def from_settings(cls, settings: str) -> BriefPulse:
@@ -93,7 +101,7 @@ class BriefPulse(LimitRule):
         Raises:
             ConfigError: A setting is unknown, given twice, not a number or out of range.
         """
-        known = tuple(inspect.signature(cls).parameters)
+        known = tuple(inspect.signature(BriefPulse).parameters)
         valid = f"{cls.name}:SETTING=NUMBER:..., with settings of {', '.join(known)}, e.g. {cls.name}:every_ms=300:bursts=0.6"
         given: dict[str, float] = {}
         for setting in settings.split(":"):
@@ -118,7 +126,7 @@ class BriefPulse(LimitRule):
         longest_ms, most_started = rules.features[backlog].high * 1e3, rules.features[started].high
         most_seen = rules.features[seen].high
         many, bursty = (math.log1p(count) / math.log1p(rules.features[most].high) for count in (self.many, self.bursts_from))
-        tail_rest, head_rest = _find_nearest_level(self.tail_rest_ms), _find_nearest_level(self.head_rest_ms)
+        tail_rest, head_rest, others = map(_find_nearest_level, (self.tail_rest_ms, self.head_rest_ms, self.others_ms))
         shortest_s, range_s = rules.features[packet].low, rules.features[packet].high / rules.features[packet].low
         weights = len(LEVELS) ** np.arange(rules.queues)[::-1]
         apart_ms = max(self.every_ms - 1.0, 0.0)  # times are observed with an error
@@ -136,18 +144,56 @@ class BriefPulse(LimitRule):
             pulse = np.full(len(now), PULSES[-1][1])
             for time_s, level in PULSES[-2::-1]:
                 pulse[needed_s <= time_s * 1.001] = level
-            levels = np.full((len(now), rules.queues), REST)
+            levels = np.full((len(now), rules.queues), others)
             if self.shut_ms is not None:
                 levels[backlog_ms > self.shut_ms] = CLOSED
             if self.shut_flows is not None:
                 levels[np.expm1(now[:, seen] * math.log1p(most_seen)) >= self.shut_flows - 0.01] = CLOSED
             rest = np.where(now[:, most] >= many, OPEN, np.where(at_head, head_rest, tail_rest))
             levels[:, 0] = np.where(long & (since_ms >= apart_ms), pulse, rest)
-            chosen = levels @ weights
-            chosen = 2 * chosen + 1 if rules.places_drops else chosen
-            return (2 * chosen if rules.marks else chosen), None
+            return rules.number_action(levels @ weights, **CHOSEN), None
 
         return policy
+
+
+class StrictBriefPulse(BriefPulse):
+    """The rule at a switch whose ports send queue 0 first; settings are those of `BriefPulse`, by name."""
+
+    name = "brief_pulse-strict"
+    levers: ClassVar[dict[str, Any]] = {"scheduler": "strict_priority", "flow_slots": 0}
+    """Arguments of the recipe levers."""
+    settings: ClassVar[dict[str, float | None]] = {"shut_ms": None, "others_ms": 50}
+    """Settings that differ from `BriefPulse`'s: the further queues cannot hold up queue 0."""
+
+    def __init__(self, **settings: float | None):
+        super().__init__(**{**self.settings, **settings})
+
+    @property
+    def env(self) -> dict[str, Any]:
+        """See `LimitRule.env`; with recipe levers and the rule's own."""
+        return {**super().env, "recipe": LEVERS, **self.levers}
+
+
+class FlowBriefPulse(StrictBriefPulse):
+    """The rule at a switch that sends queue 0 first, slots of a flow table in turn, and drops of the largest slot only."""
+
+    name = "brief_pulse-flows"
+    levers: ClassVar[dict[str, Any]] = {
+        "scheduler": "strict_priority",
+        "victims": "large",
+        "flow_slots": 256,
+        "flow_service": "drr",
+    }
+
+
+class SparingBriefPulse(FlowBriefPulse):
+    """The rule at a switch that sends queue 0 first, each queue first in, first out, and spares small slots of a flow table.
+
+    Such a table is a counter for each slot.
+    """
+
+    name = "brief_pulse-sparing"
+    levers: ClassVar[dict[str, Any]] = {**FlowBriefPulse.levers, "flow_service": "fifo"}
 
 
 class FastBriefPulse(BriefPulse):

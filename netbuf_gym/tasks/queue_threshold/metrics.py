@@ -9,6 +9,7 @@ import numpy as np
 from netbuf_gym.scenarios.types import Scenario
 from netbuf_gym.tasks.flows import links_at
 from netbuf_gym.tasks.metrics import Column, Group, Limit, Margin, Measures, Price
+from netbuf_gym.tasks.queue_threshold.actions import LEVERS
 from netbuf_gym.utils.sums import sequential_sum
 
 
@@ -36,10 +37,16 @@ P99_OF = "99th percentile (nearest rank) of FCT / ideal FCT over {}; FCT: flow c
 _LIMITS_MS = (5, 10, 20, 50, 100, 200, 1000)
 """Constant limits of queues in ms, tried in all combinations for two queues."""
 
+_ADMITS = (
+    "the switch admits each packet by the threshold or limit that was decided last, limits follow the rate of the port, and a "
+    "pulse ends by itself"
+)
+
 MEASURES = Measures(
     built_in={
-        "default": "the switch admits each packet by the threshold or limit that was decided last, limits follow the rate of "
-        "the port, and a pulse ends by itself; senders' congestion control does the rest"
+        "default": f"{_ADMITS}; senders' congestion control does the rest",
+        LEVERS: f"{_ADMITS}; scheduler and victims stand as they were decided last, and slots of a flow table take turns; "
+        "senders' congestion control does the rest",
     },
     metrics=(
         *("slowdown_p99_p0", "slowdown_p99_p1", "slowdown_p99", "slowdown_mean_p0", "slowdown_mean_p1", "slowdown_mean"),

@@ -39,6 +39,15 @@ QUEUE_FEATURES = (
 )
 """Ratios and times: the same policy reads 10 and 100 Mbit/s, buffers of 200 and of 2000 packets alike."""
 
+LEVER_FEATURES = (
+    Feature(
+        "share", 0, 1, "share of the port that the scheduler gives the queue where all are backlogged; strict: 1 to queue 0"
+    ),
+    Feature("slots_used", 0, 1024, "log of 1 + slots of its flow table that have packets"),
+    Feature("largest_share", 0, 1, "bytes of the largest slot / bytes of the queue"),
+)
+"""Features of each queue with the recipe `levers`, behind all others."""
+
 THESIS_SHARED = (
     Feature("remaining", 0, 1, "free buffer / buffer"),
     Feature("flows_completed", 0, 50, "flows completed since the interval began"),
@@ -89,4 +98,15 @@ def observe_default(tracker: SwitchTracker, out: np.ndarray) -> np.ndarray:
     np.log(logs, out=logs)
     np.log1p(log1ps, out=log1ps)
     arithmetic.features(_LOG_SCALES, _LOG1P_SCALES, logs, log1ps, out)
+    return out
+
+
+def observe_levers(tracker: SwitchTracker, out: np.ndarray) -> np.ndarray:
+    """Write the features of `observe_default` and, feature by feature for all queues, `LEVER_FEATURES` to `out`."""
+    queues, levers = tracker.queues, tracker.levers
+    own = out[-len(LEVER_FEATURES) * queues :].reshape(len(LEVER_FEATURES), queues, -1)
+    observe_default(tracker, out[: len(out) - len(own) * queues])
+    own[0], own[2] = levers.share, levers.largest_share
+    np.multiply(np.log1p(levers.slots_used), np.float32(1 / math.log1p(LEVER_FEATURES[1].high)), out=own[1])
+    np.minimum(own, 1, out=own)
     return out

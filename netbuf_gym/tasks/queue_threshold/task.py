@@ -17,21 +17,33 @@ from netbuf_gym.errors import ConfigError, describe_scenario
 from netbuf_gym.plants.counters import Counters
 from netbuf_gym.plants.plant import EVENT, INTERVAL
 from netbuf_gym.scenarios.links import Link
-from netbuf_gym.scenarios.switches import CONGESTED, DROPS, AgentThresholds, Switch, compute_limit
+from netbuf_gym.scenarios.switches import (
+    CONGESTED,
+    DROPS,
+    SERVICES,
+    VICTIMS,
+    AgentThresholds,
+    FlowTable,
+    Switch,
+    compute_limit,
+)
 from netbuf_gym.scenarios.types import Scenario
 from netbuf_gym.tasks.features import feature_table
 from netbuf_gym.tasks.flows import links_at
 from netbuf_gym.tasks.queue_threshold.actions import (
+    CHOICES,
     DROP_AGENT,
     EXPONENTS,
     GRIDS,
     KINDS,
     LEAST_ALPHA,
+    LEVERS,
     LIMIT_LEVELS_S,
     LIMIT_S,
     MAX_GRID,
     PULSE_LEVELS_S,
     PULSE_LIMIT_S,
+    SCHEDULERS,
     apply_changes,
     convert_limits_to_alphas,
     count_levels,
@@ -39,21 +51,28 @@ from netbuf_gym.tasks.queue_threshold.actions import (
     decode_limits,
     encode_alphas,
     grid_levels,
+    make_scheduler,
+    scheduler_controls,
 )
 from netbuf_gym.tasks.queue_threshold.observations import (
+    LEVER_FEATURES,
     QUEUE_FEATURES,
     SHARED_FEATURES,
     THESIS_QUEUE,
     THESIS_SHARED,
     observe_default,
+    observe_levers,
     observe_thesis,
 )
 from netbuf_gym.tasks.queue_threshold.report import switch_report
 from netbuf_gym.tasks.queue_threshold.telemetry import switch_kind
 from netbuf_gym.tasks.queue_threshold.tracker import SwitchTracker
 from netbuf_gym.tasks.task import Panel, Task, outage_message
-from netbuf_gym.utils.arguments import check_choice, check_real, check_sequence
+from netbuf_gym.utils.arguments import check_choice, check_integer, check_real, check_sequence
 from netbuf_gym.utils.sums import sequential_sum
+
+LEVER_OPTIONS = ("scheduler", "victims", "flow_slots", "flow_service")
+"""Arguments of the recipe levers alone."""
 
 BLUE, LILAC, RED = (31, 119, 180), (200, 160, 220), (214, 39, 40)
 
@@ -84,12 +103,13 @@ class QueueThreshold(Task[SwitchTracker]):
 
     | Recipe      | alpha of an action a in -1 to 1               | Alphas of the grid                | Actions of two queues |
     |-------------|-----------------------------------------------|-----------------------------------|-----------------------|
-    | default     | 2^-8 to 2^3, log-scaled; 5/11 is 1            | 2^-8, 2^-4, 1/4, 1/2, 1, 2, 8     | 49                    |
+    | default,    | 2^-8 to 2^3, log-scaled; 5/11 is 1            | 2^-8, 2^-4, 1/4, 1/2, 1, 2, 8     | 49                    |
+    | levers      |                                               |                                   |                       |
     | thesis-text | 0.001 to 1, linear: (a + 1) / 2               | 1/8, 2/8, ... 1                   | 64                    |
     | thesis-code | 2^-3 to 2^3, log-scaled; 0 is 1               | 1/8, 1/4, 1/2, 1, 2, 4, 8         | 49                    |
 
-    The other kinds of action, with the recipe default only, name limits in time: what the ports send in 1 ms to 1 s. Alpha is
-    computed from the limit and the buffer that is free at that moment, and stands until the next decision:
+    The other kinds of action, with the recipes default and levers, name limits in time: what the ports send in 1 ms to 1 s.
+    Alpha is computed from the limit and the buffer that is free at that moment, and stands until the next decision:
 
     * `actions="limits"`: limits, log-scaled.
     * `actions="changes"`: changes of the limits; 1 is a limit four times as wide, -1 a quarter. An episode begins at 1 s.
@@ -97,11 +117,24 @@ class QueueThreshold(Task[SwitchTracker]):
     * `actions="pulse_grid"`: `Discrete`, for each queue 1, 10, 20, 50 or 1000 ms, or a pulse: 5 ms for the first 1, 3 or
       10 ms, and 1000 ms after it; 64 actions of two queues. Where several queues pulse, all pulse for the longest time.
 
-    A queue at its limit drops at its tail or at its head, as set by the scenario or by `drop`. With
-    `drop="agent"` (recipe default) the action sets it: a box has one component more, above 0 for the head; a grid twice as
-    many actions, the odd ones for the head. `congested` likewise sets whether packets of flows that speak ECN (`ecn=True` of
-    `rlbm/*`) are dropped there or stored and marked; with `"agent"` the last component marks above 0, and a grid has twice as
-    many actions again, of which the odd ones mark.
+    A queue at its limit drops at its tail or at its head, as set by the scenario or by `drop`. With `drop="agent"` (recipes
+    default and levers) the action sets it: a box has one component more, above 0 for the head; a grid twice as many actions,
+    the odd ones for the head. `congested` likewise sets whether packets of flows that speak ECN (`ecn=True` of `rlbm/*`) are
+    dropped there or stored and marked; with `"agent"` the last component marks above 0, and a grid has twice as many actions
+    again, of which the odd ones mark.
+
+    The recipe levers adds what the best rivals of thresholds have. Each queue of each port has a table of flows
+    (`netbuf_gym.scenarios.FlowTable`), `flow_slots` slots that are sent in turn, and the action also sets, for all ports,
+
+    * `scheduler`: turns between queues by packet (`"round_robin"`), by bytes (`"drr"`), by bytes with four times the next
+      queue's weight (`"weighted"`), or the lowest queue first (`"strict_priority"`);
+    * `victims`: whether drops and marks hit `"any"` flow, or only `"large"` ones, whose slot has an equal share of the queue or
+      more.
+
+    Both become components of a box, in front of the drop place, and name their levels by equal parts of -1 to 1 in this order.
+    A grid has 8 times as many actions (512 of two queues with pulses): marks vary fastest, then drop place, victims, scheduler
+    and limits. With a value other than `"agent"` the choice is fixed and no part of the action. `flow_slots=0`: no table, and
+    `"any"` victims.
 
     Exponents are rounded to steps of 1/1024. Components outside [-1, 1], infinite ones included, are clipped; NaN or a
     wrong shape raises `ConfigError`, as does an integer that a grid does not have. Queue 0 varies slowest in a grid's
@@ -124,6 +157,10 @@ class QueueThreshold(Task[SwitchTracker]):
     last segment (FIN) pass. The least queue is the minimum over the last intervals that make 100 ms and those that made 100 ms
     before them.
 
+    Recipe levers, behind these (its feature vector has 5 + 21 * queues):
+
+    {features of levers}
+
     Recipes thesis-*, the paper's five state variables in [0, 1] (ranges and order are ours), as they were when a flow last
     completed (the paper assumes that a switch learns of that); counts and rates cover the time from the start of
     that interval to that moment:
@@ -135,7 +172,7 @@ class QueueThreshold(Task[SwitchTracker]):
     The reward is a sum of named terms, shown in `info["reward_terms"]`; S is FCT / ideal FCT, the ideal being propagation
     there and back and the flow's bytes at the slowest link's rate:
 
-    * default: `switch_utility`: throughput (bits delivered / capacity) - slowdown (sum over flows completed of ln S,
+    * default, levers: `switch_utility`: throughput (bits delivered / capacity) - slowdown (sum over flows completed of ln S,
       priority 1 weighing a tenth) - buffer (0.1 * occupancy * seconds) - loss, delay and burst (weights 0). An integral over
       time and events. All weights, by priority and queue too, are parameters.
     * thesis-text: `thesis_text`, -ln(WFS) + ln(1 + packets received / s), WFS the worst FCT - ideal FCT in seconds.
@@ -176,6 +213,13 @@ class QueueThreshold(Task[SwitchTracker]):
     |               |                     |                       | the scenario's                                         |
     | `congested`   | **str**             | `None`                | `"drop"`, `"mark"`, `"agent"`: likewise, of flows that |
     |               |                     |                       | speak ECN; None: the scenario's                        |
+    | `scheduler`   | **str**             | `"agent"` (levers)    | `"round_robin"`, `"drr"`, `"weighted"`,                |
+    |               |                     |                       | `"strict_priority"` or `"agent"`; recipe levers        |
+    | `victims`     | **str**             | `"agent"` (levers)    | `"any"`, `"large"` or `"agent"`; recipe levers         |
+    | `flow_slots`  | **int**             | `None`                | slots of the flow table of each queue, 0 to 65536, 0:  |
+    |               |                     |                       | no table; None: the scenario's, or 256; recipe levers  |
+    | `flow_service`| **str**             | `None`                | `"drr"`: slots in turn, `"fifo"`: first in, first out; |
+    |               |                     |                       | None: the scenario's, or `"drr"`; recipe levers        |
     {common arguments}
 
     ```python
@@ -188,17 +232,22 @@ class QueueThreshold(Task[SwitchTracker]):
     """
 
     name: ClassVar[str] = "queue_threshold"
-    recipes: ClassVar[tuple[str, ...]] = ("default", "thesis-text", "thesis-code")
-    default_history: ClassVar[dict[str, int]] = {"default": 4, "thesis-text": 1, "thesis-code": 1}
+    recipes: ClassVar[tuple[str, ...]] = ("default", LEVERS, "thesis-text", "thesis-code")
+    default_history: ClassVar[dict[str, int]] = {"default": 4, LEVERS: 4, "thesis-text": 1, "thesis-code": 1}
     recipe_rewards: ClassVar[dict[str, str]] = {
         "default": "switch_utility",
+        LEVERS: "switch_utility",
         "thesis-text": "thesis_text",
         "thesis-code": "thesis_code",
     }
     default_scenario: ClassVar[str] = "rlbm/default"
-    options: ClassVar[tuple[str, ...]] = ("actions", "betas", "drop", "congested")
+    options: ClassVar[tuple[str, ...]] = (
+        *("actions", "betas", "drop", "congested"),
+        *LEVER_OPTIONS,
+    )
     discrete: ClassVar[dict[str, dict[str, Any]]] = {
         "default": {"actions": "pulse_grid"},
+        LEVERS: {"actions": "pulse_grid"},
         "thesis-text": {"actions": "grid"},
         "thesis-code": {"actions": "grid"},
     }
@@ -214,6 +263,10 @@ class QueueThreshold(Task[SwitchTracker]):
         betas: Any = None,
         drop: str | None = None,
         congested: str | None = None,
+        scheduler: str | None = None,
+        victims: str | None = None,
+        flow_slots: int | None = None,
+        flow_service: str | None = None,
         queues: int = 2,
     ):
         super().__init__(recipe, history, agents)
@@ -225,28 +278,45 @@ class QueueThreshold(Task[SwitchTracker]):
         self.actions = check_choice("actions", actions, KINDS)
         self.drop = None if drop is None else check_choice("drop", drop, (*DROPS, DROP_AGENT))
         self.congested = None if congested is None else check_choice("congested", congested, (*CONGESTED, DROP_AGENT))
-        for name, value, everywhere in (
-            ("actions", self.actions, ("continuous", "grid")),
-            ("drop", self.drop, (None, *DROPS)),
-            ("congested", self.congested, (None, *CONGESTED)),
+        self.scheduler = None if scheduler is None else check_choice("scheduler", scheduler, (*SCHEDULERS, DROP_AGENT))
+        self.victims = None if victims is None else check_choice("victims", victims, (*VICTIMS, DROP_AGENT))
+        self.flow_slots = None if flow_slots is None else check_integer("flow_slots", flow_slots, 0, 65_536)
+        self.flow_service = None if flow_service is None else check_choice("flow_service", flow_service, SERVICES)
+        like_default = ("default", LEVERS)
+        for name, value, everywhere, recipes in (
+            ("actions", self.actions, ("continuous", "grid"), like_default),
+            ("drop", self.drop, (None, *DROPS), like_default),
+            ("congested", self.congested, (None, *CONGESTED), like_default),
+            *((name, getattr(self, name), (None,), (LEVERS,)) for name in LEVER_OPTIONS),
         ):
-            if value not in everywhere and recipe != "default":
-                raise ConfigError(f'{name} = "{value}" with recipe {recipe!r}; valid: recipe "default"')
+            if value not in everywhere and recipe not in recipes:
+                valid = " or ".join(f'"{one}"' for one in recipes)
+                said = f'"{value}"' if isinstance(value, str) else value
+                raise ConfigError(f"{name} = {said} with recipe {recipe!r}; valid: recipe {valid}")
+        if self.flow_slots == 0:
+            if self.victims not in (None, "any"):
+                raise ConfigError(f'victims = "{self.victims}" with flow_slots = 0; valid: "any", or flow_slots of 1 and more')
+            self.victims = "any"
+        if recipe == LEVERS:
+            self.scheduler, self.victims = self.scheduler or DROP_AGENT, self.victims or DROP_AGENT
+        self.choices = tuple(choice for choice in CHOICES if getattr(self, choice.name) == DROP_AGENT)
+        """Choices that actions make beside the thresholds."""
         self.places_drops, self.marks = self.drop == DROP_AGENT, self.congested == DROP_AGENT
         self.betas = self._check_betas(betas)
-        self.kind = switch_kind(queues)
+        self.kind = switch_kind(queues, levers=recipe == LEVERS)
+        self._scheduler_controls = scheduler_controls(queues)
         self.until = EVENT if recipe == "thesis-code" else INTERVAL
-        shared, own = (SHARED_FEATURES, QUEUE_FEATURES) if recipe == "default" else (THESIS_SHARED, THESIS_QUEUE)
+        shared, own = (SHARED_FEATURES, QUEUE_FEATURES) if recipe in like_default else (THESIS_SHARED, THESIS_QUEUE)
+        own = (*own, *LEVER_FEATURES) if recipe == LEVERS else own
         numbered = (replace(feature, name=f"{feature.name}_{q}") for feature in own for q in range(queues))
         self.features = (*shared, *numbered)
         self.grid: np.ndarray | None = None
-        """Levels of each action without drop place and marks, float64; None without a grid.
+        """Levels of each action without `choices`, float64; None without a grid.
 
         With `actions="grid"` alphas `(actions, queues)`; with the other grids limits and pulse durations `(actions, 2, queues)`
         (`grid_levels`).
         """
-        choices = self.places_drops + self.marks
-        places = 2**choices
+        places = math.prod(choice.levels for choice in self.choices)
         if self.actions.endswith("grid"):
             levels = count_levels(self.actions, recipe)
             if places * levels**queues > MAX_GRID:
@@ -259,10 +329,10 @@ class QueueThreshold(Task[SwitchTracker]):
             self.action_space = gym.spaces.Discrete(places * len(self.grid))
             self.action_is = None
         else:
-            self.action_space = gym.spaces.Box(-1.0, 1.0, (queues + choices,), np.float32)
-            chosen = [what for what, own in (("the drop place", self.places_drops), ("marks", self.marks)) if own]
-            if chosen:
-                self.action_is = f"a number for each queue and one for {' and one for '.join(chosen)}"
+            self.action_space = gym.spaces.Box(-1.0, 1.0, (queues + len(self.choices),), np.float32)
+            if self.choices:
+                chosen = " and one for ".join(choice.meaning for choice in self.choices)
+                self.action_is = f"a number for each queue and one for {chosen}"
 
     @property
     def panels(self) -> tuple[Panel, ...]:
@@ -281,12 +351,14 @@ class QueueThreshold(Task[SwitchTracker]):
     def feature_tables(cls) -> dict[str, str]:
         """Return the feature table of each recipe, with two queues, for this page."""
         thesis = feature_table(THESIS_SHARED, THESIS_QUEUE, 2)
-        return {"default": feature_table(SHARED_FEATURES, QUEUE_FEATURES, 2), "thesis-text": thesis, "thesis-code": thesis}
+        default = feature_table(SHARED_FEATURES, QUEUE_FEATURES, 2)
+        levers = feature_table((), LEVER_FEATURES, 2, start=len(SHARED_FEATURES) + 2 * len(QUEUE_FEATURES))
+        return {"default": default, LEVERS: levers, "thesis-text": thesis, "thesis-code": thesis}
 
     def _check_betas(self, betas: Any) -> tuple[float, ...] | None:
         """Return one beta for each queue; None: the scenario's."""
         if betas is None:
-            return None if self.recipe == "default" else (1.0,) + (0.5,) * (self.queues - 1)
+            return None if self.recipe in ("default", LEVERS) else (1.0,) + (0.5,) * (self.queues - 1)
         values = check_sequence("betas", betas, "numbers")
         if len(values) != self.queues:
             raise ConfigError(f"betas has {len(values)} values for {self.queues} queues; valid: as many")
@@ -314,12 +386,28 @@ class QueueThreshold(Task[SwitchTracker]):
         for name, value in (("drop", self.drop), ("congested", self.congested)):
             if value not in (None, DROP_AGENT, getattr(switch, name)):
                 changes[name] = value
+        if self.recipe == LEVERS:
+            changes |= self._set_levers(switch)
         return replace(scenario, switches=(replace(switch, **changes),)) if changes else scenario
+
+    def _set_levers(self, switch: Switch) -> dict[str, Any]:
+        """Return the changes of a switch that give it the flow table, and the scheduler and victims where actions set none."""
+        table = switch.flow_table if switch.flow_table is not None else FlowTable()
+        if self.flow_service is not None:
+            table = replace(table, service=self.flow_service)
+        if self.flow_slots:
+            table = replace(table, slots=self.flow_slots)
+        changes: dict[str, Any] = {"flow_table": None if self.flow_slots == 0 else table}
+        if self.victims != DROP_AGENT:
+            changes["victims"] = self.victims
+        if self.scheduler is not None and self.scheduler != DROP_AGENT:
+            changes["scheduler"] = make_scheduler(self.scheduler, self.queues)
+        return changes
 
     def make_tracker(self, rows: int, interval_s: float) -> SwitchTracker:
         """Return the memory of each switch's telemetry."""
         self.interval_s = interval_s
-        return SwitchTracker(rows, self.queues)
+        return SwitchTracker(rows, self.queues, levers=self.recipe == LEVERS)
 
     def start(self, tracker: SwitchTracker, rows: slice, scenario: Scenario) -> None:
         switch = scenario.switches[0]
@@ -336,19 +424,26 @@ class QueueThreshold(Task[SwitchTracker]):
             ports=len(switch.ports),
             queue_cap=switch.queue_cap,
             drop_head=switch.drop == "head",
+            shares=switch.scheduler.compute_shares(self.queues),
         )
 
     def decode(self, action: np.ndarray, tracker: SwitchTracker, out: np.ndarray) -> np.ndarray:
         """Write the controls of checked actions to `out`, `(rows, 2 * queues + 3)`.
 
-        The controls are alphas, alphas of cuts, the cuts' time, the drop place and marks.
+        The controls are alphas, alphas of cuts, the cuts' time, the drop place and marks; with the recipe levers `queues + 2`
+        more: the scheduler, quanta and victims.
         """
         queues = self.queues
         out[:, queues:] = np.nan
-        for chooses, column in ((self.marks, -1), (self.places_drops, -2)):
-            if chooses:
-                out[:, column] = action % 2 if self.grid is not None else action[:, -1] > 0
-                action = action // 2 if self.grid is not None else action[:, :-1]
+        for choice in reversed(self.choices):
+            if self.grid is not None:
+                action, level = np.divmod(action, choice.levels)
+            else:
+                action, level = action[:, :-1], choice.read(action[:, -1])
+            if choice.name == "scheduler":
+                out[:, 2 * queues + 3 : 3 * queues + 4] = self._scheduler_controls[level]
+            else:
+                out[:, 2 * queues + {"drop": 1, "congested": 2, "victims": queues + 4}[choice.name]] = level
         if self.actions in ("continuous", "grid"):
             out[:, :queues] = self.decode_alphas(action)
             tracker.note_decision(out[:, :queues].T)
@@ -369,6 +464,15 @@ class QueueThreshold(Task[SwitchTracker]):
         tracker.note_limits(limit_s.T)
         return out
 
+    def number_action(self, levels: np.ndarray, **chosen: int) -> np.ndarray:
+        """Return the numbers of a grid's actions, given those of the queues' levels and a level of each choice, 0 if left out.
+
+        Levels of choices that actions do not make are ignored.
+        """
+        for choice in self.choices:
+            levels = levels * choice.levels + chosen.get(choice.name, 0)
+        return levels
+
     def decode_alphas(self, action: np.ndarray) -> np.ndarray:
         """Return the alphas, `(rows, queues)`, of checked actions that name alphas and nothing else."""
         return decode_alphas(action, self.recipe) if self.grid is None else self.grid[action]
@@ -385,6 +489,12 @@ class QueueThreshold(Task[SwitchTracker]):
         wanted = np.array([check_real(f"alphas[{q}]", value, 0, 1e6, low_open=True) for q, value in enumerate(values)])
         if self.actions not in ("continuous", "grid"):
             raise ConfigError(f'actions = "{self.actions}" name times, not alphas; valid: "continuous" or "grid"')
+        for name, meaning, valid in (
+            ("scheduler", "the scheduler", SCHEDULERS),
+            ("victims", "the victims", VICTIMS),
+        ):
+            if getattr(self, name) == DROP_AGENT:
+                raise ConfigError(f'{name} = "{DROP_AGENT}" makes {meaning} part of actions; valid here: {", ".join(valid)}')
         if self.places_drops:
             raise ConfigError(f'drop = "{DROP_AGENT}" makes the drop place part of actions; valid here: null, "tail" or "head"')
         if self.marks:
@@ -395,7 +505,8 @@ class QueueThreshold(Task[SwitchTracker]):
 
     def observe(self, tracker: SwitchTracker, out: np.ndarray) -> np.ndarray:
         """Write the feature vectors of the interval just ended, `(width, rows)`, to `out`: finite and within the space."""
-        return observe_default(tracker, out) if self.recipe == "default" else observe_thesis(tracker, out)
+        observers = {"default": observe_default, LEVERS: observe_levers}
+        return observers.get(self.recipe, observe_thesis)(tracker, out)
 
     def report(self, scenario: Scenario, counters: list[Counters]) -> list[dict[str, Any]]:
         """See `netbuf_gym.tasks.queue_threshold.report.switch_report`."""
@@ -441,6 +552,7 @@ class QueueThreshold(Task[SwitchTracker]):
             **({} if self.congested is None else {"congested": self.congested}),
             "queues": self.queues,
             "betas": None if self.betas is None else list(self.betas),
+            **({name: getattr(self, name) for name in LEVER_OPTIONS} if self.recipe == LEVERS else {}),
         }
 
 

@@ -53,22 +53,39 @@ AT_LAST_COMPLETION = (
     Field("at_elapsed_s", "s", "time from the start of the interval to that moment; NaN likewise", True),
 )
 AT_LAST_COMPLETION_PER_QUEUE = Field("at_drained_bytes", "B", "bytes that left the queue until that moment; NaN likewise", True)
+LEVERS_PER_QUEUE = (
+    Field("share", "1", "share of a port that the scheduler gives the queue where all are backlogged; strict: 1 to queue 0"),
+    Field("slots_used", "1", "slots of the queue's flow tables, over all ports, that have packets; 0 without a table"),
+    Field("largest_share", "1", "bytes of the largest slot as a share of the queue's; 0 if it is empty or has no table"),
+)
+"""Further fields of each queue of switches whose agents set more than thresholds, behind all others."""
 
 
 @lru_cache
-def switch_telemetry(queues: int) -> TelemetrySchema:
-    """Return the telemetry schema of a switch with `queues` queues."""
+def switch_telemetry(queues: int, levers: bool = False) -> TelemetrySchema:
+    """Return the telemetry schema of a switch with `queues` queues; `levers`: as in `switch_kind`."""
     per_queue = [_number_field(field, q) for q in range(queues) for field in PER_QUEUE]
     drained = [_number_field(AT_LAST_COMPLETION_PER_QUEUE, q) for q in range(queues)]
-    return TelemetrySchema(VERSION, (*SHARED, *per_queue, *AT_LAST_COMPLETION, *drained))
+    own = [_number_field(field, q) for q in range(queues) for field in LEVERS_PER_QUEUE] if levers else []
+    return TelemetrySchema(VERSION, (*SHARED, *per_queue, *AT_LAST_COMPLETION, *drained, *own))
 
 
 @lru_cache
-def switch_kind(queues: int) -> AgentKind:
-    """Return the agent kind of a switch with `queues` queues."""
+def switch_kind(queues: int, levers: bool = False) -> AgentKind:
+    """Return the agent kind of a switch with `queues` queues.
+
+    Args:
+        queues: Queues at each port.
+        levers: Whether agents also set the scheduler of all ports, and whom drops hit, and are told of flow tables.
+    """
+    further = (
+        *(Control("scheduler", "1", "0: round robin by packet, 1: deficit round robin, 2: strict priority", 0.0, 2.0),),
+        *(Control(f"quantum_{q}", "B", f"bytes a turn of queue {q} by deficit round robin", 1.0, 1e9) for q in range(queues)),
+        *(Control("large_victims", "1", "1: drops and marks hit large slots of the flow table only; 0: any", 0.0, 1.0),),
+    )
     return AgentKind(
         name="switch",
-        telemetry=switch_telemetry(queues),
+        telemetry=switch_telemetry(queues, levers),
         controls=(
             *(
                 Control(f"alpha_{q}", "1", f"factor of queue {q}'s threshold, in force until the next one", 0.0, MAX_ALPHA)
@@ -81,10 +98,11 @@ def switch_kind(queues: int) -> AgentKind:
             Control("cut_s", "s", "how long from now the factors of the cut hold; NaN: no other cut than before", 0.0, 100.0),
             Control("drop_head", "1", "1: where a queue may not grow, its oldest packet goes; 0: what arrives", 0.0, 1.0),
             Control("mark", "1", "1: where a queue may not grow, what speaks ECN is marked; 0: it is dropped", 0.0, 1.0),
+            *(further if levers else ()),
         ),
         event="the worst slowdown of the flows completed has changed, looked at after each `interval_ns`",
         counters="netbuf_gym.plants.counters.Counters",
-        parameters={"queues": queues},
+        parameters={"queues": queues, **({"levers": True} if levers else {})},
     )
 
 

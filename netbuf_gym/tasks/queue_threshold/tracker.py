@@ -9,7 +9,7 @@ import numpy as np
 
 from netbuf_gym import _core
 from netbuf_gym.scenarios.switches import compute_limit
-from netbuf_gym.tasks.queue_threshold.telemetry import AT_LAST_COMPLETION, PER_QUEUE, SHARED, switch_telemetry
+from netbuf_gym.tasks.queue_threshold.telemetry import AT_LAST_COMPLETION, LEVERS_PER_QUEUE, PER_QUEUE, SHARED, switch_telemetry
 from netbuf_gym.tasks.tracking import LastMeasured, Quantity
 
 LOAD_MEMORY_S = 5.0
@@ -44,6 +44,8 @@ class SwitchTracker(LastMeasured):
         queue: the fields of queues by name without number, each `(queues, rows)`, views of `last`.
         at: free_fraction, flows_completed, packets_dropped, elapsed_s and `(queues, rows)` drained_bytes when a flow last
             completed, views of `last`.
+        levers: share, slots_used and largest_share of each queue, `(queues, rows)`, views of `last`; of a switch without such
+            telemetry `(0, rows)`.
         load: `(queues, rows)`, packets that arrived over packets that the ports can send, decaying with time constant
             `LOAD_MEMORY_S`.
         starts_lately: `(queues, rows)`, SYNs that arrived, decaying with time constant `STARTS_MEMORY_S`.
@@ -82,8 +84,8 @@ class SwitchTracker(LastMeasured):
     worst_difference_s: np.ndarray
     worst_ratio: np.ndarray
 
-    def __init__(self, rows: int, queues: int):
-        super().__init__(switch_telemetry(queues), rows)
+    def __init__(self, rows: int, queues: int, levers: bool = False):
+        super().__init__(switch_telemetry(queues, levers), rows)
         self.queues = queues
         for column, field in enumerate(SHARED):
             setattr(self, field.name, self.last[column])
@@ -91,7 +93,9 @@ class SwitchTracker(LastMeasured):
         per_queue = self.last[block:end].reshape(queues, len(PER_QUEUE), rows)
         self.queue = SimpleNamespace(**{field.name: per_queue[:, column] for column, field in enumerate(PER_QUEUE)})
         at = {field.name.removeprefix("at_"): self.last[end + k] for k, field in enumerate(AT_LAST_COMPLETION)}
-        self.at = SimpleNamespace(**at, drained_bytes=self.last[end + len(AT_LAST_COMPLETION) :])
+        self.at = SimpleNamespace(**at, drained_bytes=self.last[end + len(AT_LAST_COMPLETION) :][:queues])
+        own = self.last[end + len(AT_LAST_COMPLETION) + queues :].reshape(-1, len(LEVERS_PER_QUEUE), rows)
+        self.levers = SimpleNamespace(**{field.name: own[:, column] for column, field in enumerate(LEVERS_PER_QUEUE)})
         self._memory = np.zeros((7 * queues + 2, rows), np.float32)
         own = self._memory[:-2].reshape(7, queues, rows)
         self.load, self.starts_lately, self.starts_most, self.flows_seen = own[:4]
@@ -143,6 +147,7 @@ class SwitchTracker(LastMeasured):
         ports: int = 1,
         queue_cap: float | None = None,
         drop_head: bool = False,
+        shares: Any = 0.0,
     ) -> None:
         """Forget everything measured on these rows, whose world starts anew. Capacity and cap are in the switch's unit."""
         self.forget(rows)
@@ -158,6 +163,8 @@ class SwitchTracker(LastMeasured):
         self.at.free_fraction[rows] = 1
         self.queue.alpha[:, rows] = np.reshape(alphas, (-1, 1))
         self.betas[:, rows] = np.reshape(betas, (-1, 1))
+        if len(self.levers.share):
+            self.levers.share[:, rows] = np.reshape(shares, (-1, 1))
         self.flow_known[rows] = False
         self.capacity_bps[rows] = capacity_bps
         self.service_s[rows] = packet_bytes * 8 / capacity_bps
