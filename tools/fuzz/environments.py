@@ -24,6 +24,10 @@ OPTIONS = {
     "per_ack": (True, False),
     "actions": ("continuous", "grid", "limits"),
     "betas": (None, None, [1, 1], [0.5, 1.0]),
+    "scheduler": ("agent", "weighted", "strict_priority"),
+    "victims": ("agent", "any", "large"),
+    "flow_slots": (0, 1, 64),
+    "flow_service": ("drr", "fifo"),
 }
 """Good values of the options of tasks; of options that are not here, odd ones are tried."""
 
