@@ -43,7 +43,7 @@ def main(argv: Sequence[str]) -> int:
     families = [check_choice("families", name, FAMILIES) for name in given["families"]]
     for drop in given["drops"]:
         spec = {"drop": check_choice("drops", drop, DROPS)}
-        logs = {who: [] for who in (NAIVE, FAIR, *given["rules"])}
+        logs: dict[str, list[np.ndarray]] = {who: [] for who in (NAIVE, FAIR, *given["rules"])}
         for family in families:
             for who, own in logs.items():
                 seeds = range(first, first + worlds)

@@ -128,7 +128,7 @@ def test_a_table_spares_small_flows_where_the_limit_is_the_same():
     assert means[1] < 0.9 * means[0]
 
 
-@pytest.mark.parametrize("name", ["brief_pulse-strict", "brief_pulse-flows", "brief_pulse-flows:tail_ms=30:shut_ms=5"])
+@pytest.mark.parametrize("name", ["brief_pulse-strict", "brief_pulse-sparing", "brief_pulse-flows:tail_ms=30:shut_ms=5"])
 def test_rules_play(name):
     reports = rollout.evaluate(name, "queue_threshold", WORLD, range(2))
     assert all(one["flows_completed_p0"] > 0 for one in reports)

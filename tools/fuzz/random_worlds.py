@@ -414,6 +414,10 @@ def _draw_switch(case: Case, ports: list[str], queues: int) -> dict[str, Any]:
     if case.chance(0.3):
         data |= {"drop": case.pick(("tail", "head")), "protect_syn": case.chance(0.5)}
     if case.chance(0.3):
-        table = {"slots": case.pick((1, 16, 1024)), "service": case.pick(("drr", "fifo")), "quantum_bytes": case.pick((64, 1514))}
+        table = {
+            "slots": case.pick((1, 16, 1024)),
+            "service": case.pick(("drr", "fifo")),
+            "quantum_bytes": case.pick((64, 1514)),
+        }
         data |= {"flow_table": table, "victims": case.pick(("any", "large"))}
     return {**data, "scheduler": {"kind": scheduler, **quanta}}

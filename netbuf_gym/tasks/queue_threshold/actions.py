@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from netbuf_gym.scenarios.switches import DRR, DRR_QUANTUM_BYTES, RoundRobin, Scheduler, StrictPriority, compute_alpha
+from netbuf_gym.scenarios.switches import DRR, DRR_QUANTUM_BYTES, Scheduler, compute_alpha
+from netbuf_gym.scenarios.switches import SCHEDULERS as KINDS_OF_SCHEDULERS
 from netbuf_gym.tasks.queue_threshold.tracker import SwitchTracker
 
 LOG2_ALPHA = (-8.0, 3.0)
@@ -93,7 +94,7 @@ def make_scheduler(name: str, queues: int) -> Scheduler:
     if name == "weighted":
         least = DRR_QUANTUM_BYTES // WEIGHT
         return DRR(quanta_bytes=tuple(max(DRR_QUANTUM_BYTES * WEIGHT // WEIGHT**q, least) for q in range(queues)))
-    return {"round_robin": RoundRobin, "drr": DRR, "strict_priority": StrictPriority}[name].make_default(queues)
+    return KINDS_OF_SCHEDULERS[name].make_default(queues)
 
 
 def scheduler_controls(queues: int) -> np.ndarray:

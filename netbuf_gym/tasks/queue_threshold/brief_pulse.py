@@ -162,10 +162,10 @@ class StrictBriefPulse(BriefPulse):
     name = "brief_pulse-strict"
     levers: ClassVar[dict[str, Any]] = {"scheduler": "strict_priority", "flow_slots": 0}
     """Arguments of the recipe levers."""
-    settings: ClassVar[dict[str, float | None]] = {"shut_ms": None, "others_ms": 50}
+    settings: ClassVar[dict[str, Any]] = {"shut_ms": None, "others_ms": 50}
     """Settings that differ from `BriefPulse`'s: the further queues cannot hold up queue 0."""
 
-    def __init__(self, **settings: float | None):
+    def __init__(self, **settings: Any):
         super().__init__(**{**self.settings, **settings})
 
     @property
@@ -174,26 +174,26 @@ class StrictBriefPulse(BriefPulse):
         return {**super().env, "recipe": LEVERS, **self.levers}
 
 
-class FlowBriefPulse(StrictBriefPulse):
-    """The rule at a switch that sends queue 0 first, slots of a flow table in turn, and drops of the largest slot only."""
-
-    name = "brief_pulse-flows"
-    levers: ClassVar[dict[str, Any]] = {
-        "scheduler": "strict_priority",
-        "victims": "large",
-        "flow_slots": 256,
-        "flow_service": "drr",
-    }
-
-
-class SparingBriefPulse(FlowBriefPulse):
+class SparingBriefPulse(StrictBriefPulse):
     """The rule at a switch that sends queue 0 first, each queue first in, first out, and spares small slots of a flow table.
 
     Such a table is a counter for each slot.
     """
 
     name = "brief_pulse-sparing"
-    levers: ClassVar[dict[str, Any]] = {**FlowBriefPulse.levers, "flow_service": "fifo"}
+    levers: ClassVar[dict[str, Any]] = {
+        "scheduler": "strict_priority",
+        "victims": "large",
+        "flow_slots": 256,
+        "flow_service": "fifo",
+    }
+
+
+class FlowBriefPulse(SparingBriefPulse):
+    """The rule at a switch that sends queue 0 first, slots of a flow table in turn, and drops of large slots only."""
+
+    name = "brief_pulse-flows"
+    levers: ClassVar[dict[str, Any]] = {**SparingBriefPulse.levers, "flow_service": "drr"}
 
 
 class FastBriefPulse(BriefPulse):

@@ -37,7 +37,7 @@ class LimitRule(Decider[QueueThreshold]):
         actions: Kind of actions that the rule decides with.
     """
 
-    recipes = ("default",)
+    recipes: tuple[str, ...] = ("default",)
     actions = "limits"
 
     @property

@@ -307,8 +307,8 @@ class QueueThreshold(Task[SwitchTracker]):
         self._scheduler_controls = scheduler_controls(queues)
         self.until = EVENT if recipe == "thesis-code" else INTERVAL
         shared, own = (SHARED_FEATURES, QUEUE_FEATURES) if recipe in like_default else (THESIS_SHARED, THESIS_QUEUE)
-        own = (*own, *LEVER_FEATURES) if recipe == LEVERS else own
-        numbered = (replace(feature, name=f"{feature.name}_{q}") for feature in own for q in range(queues))
+        further = LEVER_FEATURES if recipe == LEVERS else ()
+        numbered = (replace(feature, name=f"{feature.name}_{q}") for feature in (*own, *further) for q in range(queues))
         self.features = (*shared, *numbered)
         self.grid: np.ndarray | None = None
         """Levels of each action without `choices`, float64; None without a grid.
