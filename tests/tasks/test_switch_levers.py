@@ -136,6 +136,14 @@ def test_rules_play(name):
     assert again == reports
 
 
+@pytest.mark.parametrize("rule", [StrictBriefPulse, FlowBriefPulse])
+@pytest.mark.parametrize("env", [{}, {"recipe": "default"}, {"recipe": "levers", "scheduler": "drr", "victims": "agent"}])
+def test_levers_of_a_rule_are_its_own(rule, env):
+    merged = rule().merge_arguments({**env, "interval_s": 0.05})
+    assert merged == {**rule().env, "interval_s": 0.05}
+    assert rule().match_arguments({**env, "interval_s": 0.05}) == merged
+
+
 def test_the_rule_chooses_strict_priority_and_large_victims_where_it_may():
     env = Env(task="queue_threshold", scenario=WORLD, recipe="levers", actions="pulse_grid", drop="agent")
     observation, _ = env.reset(seed=1)

@@ -160,7 +160,8 @@ class StrictBriefPulse(BriefPulse):
     """The rule at a switch whose ports send queue 0 first; settings are those of `BriefPulse`, by name."""
 
     name = "brief_pulse-strict"
-    levers: ClassVar[dict[str, Any]] = {"scheduler": "strict_priority", "flow_slots": 0}
+    recipes = (LEVERS,)
+    levers: ClassVar[dict[str, Any]] = {"scheduler": "strict_priority", "victims": "any", "flow_slots": 0}
     """Arguments of the recipe levers."""
     settings: ClassVar[dict[str, Any]] = {"shut_ms": None, "others_ms": 50}
     """Settings that differ from `BriefPulse`'s: the further queues cannot hold up queue 0."""
@@ -172,6 +173,10 @@ class StrictBriefPulse(BriefPulse):
     def env(self) -> dict[str, Any]:
         """See `LimitRule.env`; with recipe levers and the rule's own."""
         return {**super().env, "recipe": LEVERS, **self.levers}
+
+    def merge_arguments(self, env: Mapping[str, Any]) -> dict[str, Any]:
+        """See `Controller.merge_arguments`; the levers stay the rule's own."""
+        return {**super().merge_arguments(env), **self.env}
 
 
 class SparingBriefPulse(StrictBriefPulse):
