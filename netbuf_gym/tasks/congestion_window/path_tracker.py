@@ -91,8 +91,8 @@ class PathTracker(Tracker):
     """
 
     spreads: ClassVar[float] = 0.0
-    """0: the least round trip is the least of `base_field`; else that, or the least one of a packet and so many spreads, if that
-    is less. The spread is how much intervals' mean round trips exceed their least ones, a mean of time constant
+    """0: the least round trip is the least of `base_field`; else that, or the least one of a packet and so many spreads, if
+    that is less. The spread is how much intervals' mean round trips exceed their least ones, a mean of time constant
     `LOSS_MEMORY_S` as it falls, `LONG_S` as it rises."""
     heavy_loss: ClassVar[float] = HEAVY_LOSS
     heavy_rounds: ClassVar[float] = HEAVY_ROUNDS
