@@ -26,12 +26,14 @@ from netbuf_gym.cli.program import Parser
 from netbuf_gym.controllers import code_references
 from netbuf_gym.errors import ConfigError, describe_scenario
 from netbuf_gym.scenarios import Distribution, Scenario, Switch
+from netbuf_gym.scenarios.catalogue import CONGESTION_CONTROLS
 from netbuf_gym.scenarios.codec import parse_application
 from netbuf_gym.simulation.results.result import Result
 from netbuf_gym.simulation.results.traffic import ENOUGH, SwitchResult
 from netbuf_gym.simulation.results.video import ESTIMATES
 from netbuf_gym.simulation.runner import SAMPLE_INTERVALS_S, simulate
 from netbuf_gym.utils import checks
+from netbuf_gym.utils.parameters import read_settings
 from netbuf_gym.utils.tables import format_number, text_table
 
 EPILOG = """examples:
@@ -68,13 +70,13 @@ def add(parser: Parser) -> None:
         "--senders",
         type=parse_names,
         metavar="CC,...",
-        help="congestion control of each flow, e.g. cubic,bbr; also code: FILE.cc, FILE.py:NAME",
+        help="congestion control of each flow, e.g. cubic,bbr or cubic:beta=0.8; also code: FILE.cc, FILE.py:NAME",
     )
     parser.add_argument(
         "--scheme",
         type=parse_scheme,
         metavar="NAME",
-        help="buffer management (netbuf-gym list schemes), or a JSON object of name and parameters",
+        help="buffer management (netbuf-gym list schemes), also with settings, dt:alpha_0=2; or JSON of name and parameters",
     )
     parser.add_argument(
         "--app",
@@ -199,16 +201,21 @@ def resolve_scenario(arguments: argparse.Namespace) -> Scenario:
 
 
 def _resolve_control(word: str) -> Any:
-    """Return a congestion control's name unchanged, or the user's own control that a word names.
+    """Return a congestion control's name, with settings as in `cubic:beta=0.8` or without, or the user's own control.
 
     Raises:
-        ConfigError: A missing file.
+        ConfigError: A missing file, or invalid settings.
         ControlError: Code that does not compile, cannot be imported, or has no such name.
     """
     code_references.require_file(word, "--senders")
     if code_references.is_compiled(word):
         return scenarios.compiled(word)
-    return code_references.load_object(word) if code_references.is_python(word) else word
+    if code_references.is_python(word):
+        return code_references.load_object(word)
+    name, colon, settings = word.partition(":")
+    if colon and name in CONGESTION_CONTROLS:
+        return {"name": name, **read_settings(name, settings, CONGESTION_CONTROLS[name].list_tunable())}
+    return word
 
 
 def format_result(result: Result, all_links: bool = False) -> str:

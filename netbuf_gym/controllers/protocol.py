@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -13,7 +14,9 @@ import numpy as np
 from netbuf_gym.controllers import code_references
 from netbuf_gym.errors import ConfigError
 from netbuf_gym.scenarios import Scenario
+from netbuf_gym.utils import parameters
 from netbuf_gym.utils.moved import find_renamed
+from netbuf_gym.utils.parameters import TunableParameter
 
 Policy = Callable[[np.ndarray, Any, np.ndarray], tuple[np.ndarray, Any]]
 """`(observations, state, starts) -> (actions, state)`: one decision for every row.
@@ -62,6 +65,25 @@ class Controller(ABC, Generic[RulesT]):
     name: str
     recipes: tuple[str, ...] | None = None
     own_code: str | None = None
+
+    @property
+    def parameters(self) -> tuple[TunableParameter, ...]:
+        """Parameters that the controller's name may set (`NAME:KEY=VALUE`) and a search tries, with the values in force."""
+        if isinstance(self, parameters.Tunable):
+            return tuple(replace(one, default=getattr(self, one.name)) for one in self.tunable)
+        return ()
+
+    def with_parameters(self, values: Mapping[str, Any]) -> Controller[RulesT]:
+        """Return the same controller with other values of some of its `parameters`.
+
+        Raises:
+            ConfigError: A value out of range, or values that do not go together.
+        """
+        if isinstance(self, parameters.Tunable):
+            return type(self)(**(self.get_parameters() | dict(values)))
+        if values:
+            raise ConfigError(f"{self.name} has no parameters, got {', '.join(values)}")
+        return self
 
     @property
     def env(self) -> dict[str, Any]:
@@ -190,6 +212,9 @@ class InWorld(Controller[Rules]):
 class Named(Mapping[str, Callable[[], Controller]]):
     """Controllers by name: those of a catalogue, looked up at each access, and others.
 
+    A controller with `parameters` is also known by its name with settings, `brief_pulse:every_ms=300:bursts=0.6`, which is then
+    its name in tables.
+
     Args:
         catalogue: Returns the names in the catalogue; `make` makes the controller of one.
         make: Makes the controller of a name in the catalogue.
@@ -218,6 +243,9 @@ class Named(Mapping[str, Callable[[], Controller]]):
         kind, colon, numbers = name.partition(":")
         if colon and kind in self._numbered:
             return lambda: self._numbered[kind](numbers)
+        if colon and (make := self._others.get(kind) or (kind in self._catalogue() and partial(self._make, kind))):
+            if make().parameters:
+                return partial(_make_with_settings, make, kind, numbers)
         if self._own is not None and (code_references.is_compiled(name) or code_references.is_python(name)):
             return partial(_make_user_controller, self._own, name)
         raise KeyError(name)
@@ -227,6 +255,14 @@ class Named(Mapping[str, Callable[[], Controller]]):
 
     def __len__(self) -> int:
         return len(list(iter(self)))
+
+
+def _make_with_settings(make: Callable[[], Controller], name: str, settings: str) -> Controller:
+    """Make a controller with settings; raise ConfigError for invalid ones."""
+    plain = make()
+    made = plain.with_parameters(parameters.read_settings(name, settings, plain.parameters))
+    made.name = f"{name}:{settings}"
+    return made
 
 
 def _make_user_controller(make: Callable[[str], Controller], word: str) -> Controller:

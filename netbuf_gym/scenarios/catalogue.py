@@ -11,6 +11,7 @@ from netbuf_gym import _core
 from netbuf_gym.errors import ScenarioError, ScenarioTypeError, quote
 from netbuf_gym.scenarios.python_control import OwnControl, is_own_control
 from netbuf_gym.utils import checks
+from netbuf_gym.utils.parameters import TunableParameter
 from netbuf_gym.utils.suggestions import suggest_valid
 
 Value = bool | int | float | str
@@ -83,6 +84,13 @@ class Parameter:
         """Return a valid value as the core has it: a number."""
         return float(self.names.index(value) if isinstance(value, str) else value)
 
+    def to_tunable(self, values: Mapping[str, Any]) -> TunableParameter:
+        """Return the parameter as controllers have it, with the value of its name, or else its default."""
+        own: dict[str, Any] = {"kind": self.kind, "low": self.low, "high": self.high, "words": self.names}
+        return TunableParameter(
+            name=self.name, default=values.get(self.name, self.default), optional=self.default is None, **own
+        )
+
     def check(self, field: str, value: object) -> Value:
         """Return a valid value converted to the parameter's type.
 
@@ -108,6 +116,11 @@ class CatalogueEntry:
     stacks: tuple[str, ...]
     parameters: tuple[Parameter, ...]
     agent: bool = False
+
+    def list_tunable(self, values: Mapping[str, Any] | None = None) -> tuple[TunableParameter, ...]:
+        """Return the parameters of Linux's stack, or else of the entry's first one, with values other than the defaults."""
+        stack = "linux" if "linux" in self.stacks else self.stacks[0]
+        return tuple(one.to_tunable(values or {}) for one in self.parameters if stack in one.stacks)
 
     @staticmethod
     def from_core(data: dict[str, Any]) -> CatalogueEntry:

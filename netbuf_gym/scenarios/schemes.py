@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -15,6 +15,7 @@ from netbuf_gym.scenarios.scheme_catalogue import SCHEMES, Scheme, register
 from netbuf_gym.scenarios.switches import ABM, Admission, AgentThresholds, DynamicThresholds, StaticThresholds, Switch
 from netbuf_gym.scenarios.types import Scenario
 from netbuf_gym.utils import checks
+from netbuf_gym.utils.parameters import TunableParameter
 from netbuf_gym.utils.sums import sequential_sum
 
 __all__ = ["DT_ALPHAS", "SCHEMES", "Scheme", "extend_alphas", "register", "register_scheme"]
@@ -113,15 +114,35 @@ def _make_discipline_scheme(cls: type[Discipline]) -> Callable[..., Scenario]:
     return make
 
 
+def _list_alphas(*defaults: float) -> tuple[TunableParameter, ...]:
+    """Return the alphas of queue 0 and of all others as parameters, in the range that RLBM's agents have."""
+    own: dict[str, Any] = {"low": 1e-6, "high": 1e6, "searched": (2.0**-8, 2.0**3)}
+    return tuple(TunableParameter(name=f"alpha_{queue}", default=alpha, **own) for queue, alpha in enumerate(defaults))
+
+
+def _encode_alphas(values: Mapping[str, float]) -> dict[str, Any]:
+    return {"alphas": list(values.values())}
+
+
 for _scheme in (
     Scheme("naive", "limits of 1 times the free buffer for every queue (Dynamic Thresholds, alphas 1)", _apply_naive),
     Scheme("sophisticated", "8 times the free buffer for queue 0, 1 times for the others", _apply_sophisticated),
-    Scheme("dt", "Dynamic Thresholds with tuned alphas, or alphas of your own", _apply_dt),
-    Scheme("abm", "active buffer management, alphas 8 for queue 0, 1 for the others", _apply_abm),
+    Scheme(
+        "dt", "Dynamic Thresholds with tuned alphas, or alphas of your own", _apply_dt, _list_alphas(*DT_ALPHAS), _encode_alphas
+    ),
+    Scheme(
+        *("abm", "active buffer management, alphas 8 for queue 0, 1 for the others", _apply_abm),
+        *(_list_alphas(FAVOURED, 1.0), _encode_alphas),
+    ),
     Scheme("static_bdp", "a buffer of RTT * C, split evenly between the queues", _apply_static_bdp),
     Scheme("static_bdp_sqrt_n", "a buffer of RTT * C / sqrt(n), n senders, split evenly", _apply_static_bdp_sqrt_n),
     *(
-        Scheme(cls.kind, f"one queue, the same buffer: {cls.record.meaning}", _make_discipline_scheme(cls))
+        Scheme(
+            cls.kind,
+            f"one queue, the same buffer: {cls.record.meaning}",
+            _make_discipline_scheme(cls),
+            cls.record.list_tunable(),
+        )
         for cls in DISCIPLINES.values()
         if cls.manages_buffer
     ),

@@ -17,12 +17,13 @@ from netbuf_gym.errors import ControlError, ScenarioError, quote
 from netbuf_gym.plants.counters import sender_counters
 from netbuf_gym.plants.simulator import FLOW_SAMPLE, LINK_SAMPLE, Simulator
 from netbuf_gym.scenarios import OwnControl, compiled
-from netbuf_gym.scenarios.catalogue import WITHOUT_AGENT
+from netbuf_gym.scenarios.catalogue import CONGESTION_CONTROLS, WITHOUT_AGENT, parse_congestion_control
 from netbuf_gym.scenarios.types import AGENT, Scenario
 from netbuf_gym.tasks.congestion_window.observations import DEFAULT_FEATURES
 from netbuf_gym.tasks.congestion_window.report import episode_report
 from netbuf_gym.tasks.congestion_window.task import CONTINUOUS, NO_CLAMP, CongestionWindow, agent_flows
-from netbuf_gym.utils.arguments import check_choice, check_real
+from netbuf_gym.utils.arguments import as_argument_check, check_choice
+from netbuf_gym.utils.parameters import Tunable, TunableParameter
 
 SAMPLES_PER_INTERVAL = 20
 """Number of samples of a control's window in an interval, whose mean is followed."""
@@ -40,11 +41,26 @@ class CongestionControl(InWorld):
 
     Args:
         name: One of `netbuf_gym.scenarios.congestion_controls(stack)`, of the scenario's stack.
+        settings: Parameters of the congestion control, see `netbuf-gym list congestion-controls`.
+
+    Raises:
+        ConfigError: Values that do not go together.
     """
 
-    def __init__(self, name: str):
-        self.name = check_choice("congestion control", name, names())
-        self.cc: str | OwnControl = self.name
+    def __init__(self, name: str, **settings: Any):
+        self.name = self.control = check_choice("congestion control", name, names())
+        self.settings = settings
+        self.cc: Any = {"name": name, **settings} if settings else name
+        if settings:
+            as_argument_check(parse_congestion_control)("cc", self.cc, names())
+
+    @property
+    def parameters(self) -> tuple[TunableParameter, ...]:
+        """See `Controller.parameters`: those that the core declares."""
+        return CONGESTION_CONTROLS[self.control].list_tunable(self.settings)
+
+    def with_parameters(self, values: Mapping[str, Any]) -> CongestionControl:
+        return CongestionControl(self.control, **(self.settings | dict(values)))
 
     def place(self, scenario: Scenario) -> Scenario:
         """Return the same world with this congestion control in place of every agent."""
@@ -96,6 +112,11 @@ class UserCongestionControl(CongestionControl):
 
     def __init__(self, name: str, cc: OwnControl):
         self.name, self.cc = name, cc
+
+    @property
+    def parameters(self) -> tuple[TunableParameter, ...]:
+        """None: the user's own control has no declared parameters."""
+        return ()
 
     def report(self, scenario: Scenario, world: Simulator) -> list[dict[str, Any]]:
         """See `CongestionControl.report`.
@@ -198,7 +219,7 @@ class KeepWindow(KeepAction):
         return self.merge_arguments({key: value for key, value in env.items() if key != "actions"})
 
 
-class QueueTarget(Decider[CongestionWindow]):
+class QueueTarget(Tunable, Decider[CongestionWindow]):
     """Rule that keeps a few segments in the queue, like Vegas, using only the latest features of recipe default.
 
     This baseline shows that the observations suffice, and is a standard for agents. The estimate of queued segments includes
@@ -212,11 +233,17 @@ class QueueTarget(Decider[CongestionWindow]):
 
     name = "queue_target"
     recipes = ("default", "bare", "robust")
+    tunable = (
+        TunableParameter(name="segments", low=0.5, high=1000),
+        TunableParameter(name="share", low=0, high=1),
+        TunableParameter(name="gain", low=0.01, high=2),
+    )
+    segments: float
+    share: float
+    gain: float
 
     def __init__(self, segments: float = 1.5, share: float = 0.01, gain: float = 0.6):
-        self.segments = check_real("segments", segments, 0.5, 1000)
-        self.share = check_real("share", share, 0, 1)
-        self.gain = check_real("gain", gain, 0.01, 2)
+        self.set_parameters(segments=segments, share=share, gain=gain)
 
     def start(self, rules: CongestionWindow, seeds: Sequence[int]) -> Policy:
         self._require_recipe(rules)

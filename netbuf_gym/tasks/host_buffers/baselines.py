@@ -5,7 +5,7 @@ All of them decide in the agents' place, or only choose the initial state of the
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -28,7 +28,8 @@ from netbuf_gym.tasks.host_buffers.settings import (
     constant_settings,
 )
 from netbuf_gym.tasks.host_buffers.task import HostBuffers
-from netbuf_gym.utils.arguments import as_argument_check, check_integer, check_real
+from netbuf_gym.utils.arguments import as_argument_check, check_integer
+from netbuf_gym.utils.parameters import Tunable, TunableParameter
 
 _check_congestion_control = as_argument_check(parse_congestion_control)
 _COLUMN = {feature.name: column for column, feature in enumerate(DEFAULT_FEATURES)}
@@ -88,7 +89,7 @@ class WithCongestionControl(ControllerWrapper[Rules], Decider[Rules]):
         return policy
 
 
-class Bpftune(Decider[HostBuffers]):
+class Bpftune(Tunable, Decider[HostBuffers]):
     """bpftune's rule for TCP buffers, applied once an interval, starting from given settings.
 
     A maximum grows by a quarter when the buffers in use come within a quarter of it; without connections none is in use. It
@@ -106,6 +107,16 @@ class Bpftune(Decider[HostBuffers]):
 
     name = "bpftune"
     recipes = ("direct",)
+    tunable = (
+        TunableParameter(name="near", low=0.001, high=0.999),
+        TunableParameter(name="growth", low=0.001, high=10),
+        TunableParameter(name="threshold", low=0, high=1),
+        TunableParameter(name="samples", kind="whole", low=3, high=10_000),
+    )
+    near: float
+    growth: float
+    threshold: float
+    samples: int
 
     def __init__(
         self,
@@ -115,11 +126,12 @@ class Bpftune(Decider[HostBuffers]):
         samples: int = 10,
         first: Settings = NAMED["autotuning"],
     ):
-        self.near = check_real("near", near, 0.001, 0.999)
-        self.growth = check_real("growth", growth, 0.001, 10)
-        self.threshold = check_real("threshold", threshold, 0, 1)
-        self.samples = check_integer("samples", samples, 3, 10_000)
+        self.set_parameters(near=near, growth=growth, threshold=threshold, samples=samples)
         self.first = first
+
+    def with_parameters(self, values: Mapping[str, Any]) -> Bpftune:
+        """See `Controller.with_parameters`; with the same initial settings."""
+        return Bpftune(**(self.get_parameters() | dict(values)), first=self.first)
 
     def starting_with(self, first: Settings) -> Bpftune:
         """Return the same rule for a host that starts with other settings."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,7 @@ from netbuf_gym.tasks.queue_threshold.report import switch_report
 from netbuf_gym.tasks.queue_threshold.switch_rules import Limits, Pulse, PulseBurst
 from netbuf_gym.tasks.queue_threshold.task import QueueThreshold
 from netbuf_gym.utils.arguments import check_choice, check_real, check_sequence
+from netbuf_gym.utils.parameters import TunableParameter
 from netbuf_gym.utils.suggestions import suggest_valid
 
 ALPHA_TOLERANCE = 1e-3
@@ -49,12 +51,25 @@ class BufferScheme(InWorld):
     """
 
     def __init__(self, name: str, **parameters: Any):
-        self.name = check_choice("scheme", name, scheme_names())
+        self.name = self.scheme = check_choice("scheme", name, scheme_names())
         for parameter in parameters:
             if parameter not in scenarios.SCHEMES[name].parameters:
                 known = scenarios.SCHEMES[name].parameters
                 raise ConfigError(f"scheme {name} has no parameter {parameter!r}; {suggest_valid(parameter, known)}")
-        self.parameters = parameters
+        self.settings = parameters
+        self._tuned: dict[str, Any] = {}
+
+    @property
+    def parameters(self) -> tuple[TunableParameter, ...]:
+        """See `Controller.parameters`: those that the scheme declares."""
+        own = scenarios.SCHEMES[self.scheme].tunable
+        return tuple(replace(one, default=(self.settings | self._tuned).get(one.name, one.default)) for one in own)
+
+    def with_parameters(self, values: Mapping[str, Any]) -> BufferScheme:
+        tuned = self._tuned | dict(values)
+        made = BufferScheme(self.scheme, **(self.settings | scenarios.SCHEMES[self.scheme].encode_settings(tuned)))
+        made._tuned = tuned
+        return made
 
     def place(self, scenario: Scenario) -> Scenario:
         """Return the same world under this scheme.
@@ -63,7 +78,7 @@ class BufferScheme(InWorld):
             ConfigError: A parameter is out of range.
         """
         try:
-            return scenario.with_scheme({"name": self.name, **self.parameters})
+            return scenario.with_scheme({"name": self.scheme, **self.settings})
         except ScenarioError as error:
             raise ConfigError(str(error)) from None
 
@@ -139,11 +154,11 @@ CONTROLLERS = Named(
         "brief_pulse-10ms": FastBriefPulse,
         **{rule.name: rule for rule in BRIEF_PULSES},
     },
-    {"limits": Limits.from_settings, **{rule.name: rule.from_settings for rule in BRIEF_PULSES}},
+    {"limits": Limits.from_settings},
     own=make_controller,
 )
-"""Every scheme, the rules that decide as agents do, parametrised ones such as `limits:20` (`Limits.from_settings`,
-`BriefPulse.from_settings`), and random actions.
+"""Every scheme, the rules that decide as agents do, parametrised ones such as `limits:20` (`Limits.from_settings`), and
+random actions.
 
 RLBM as published may have learned nothing (its updates came less often than its runs ended), so every table has the row of
 the random controller. Under the default recipe its alphas are log-uniform from 2^-8 to 2^3.

@@ -7,7 +7,6 @@ itself.
 
 from __future__ import annotations
 
-import inspect
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
@@ -15,12 +14,11 @@ from typing import Any, ClassVar
 import numpy as np
 
 from netbuf_gym.controllers import Policy
-from netbuf_gym.errors import ConfigError, quote
 from netbuf_gym.scenarios.switches import DROPS, VICTIMS
 from netbuf_gym.tasks.queue_threshold.actions import LEVERS, PULSE_LEVELS_S, SCHEDULERS
 from netbuf_gym.tasks.queue_threshold.switch_rules import LimitRule
 from netbuf_gym.tasks.queue_threshold.task import QueueThreshold
-from netbuf_gym.utils.arguments import check_real
+from netbuf_gym.utils.parameters import Tunable, TunableParameter
 
 LEVELS = list(PULSE_LEVELS_S)
 CLOSED, OPEN = LEVELS.index((0.001, 0)), LEVELS.index((1.0, 0))
@@ -32,7 +30,7 @@ CHOSEN = {"scheduler": SCHEDULERS.index("strict_priority"), "victims": VICTIMS.i
 """Levels of the choices that actions make beside the limits, where they do."""
 
 
-class BriefPulse(LimitRule):
+class BriefPulse(Tunable, LimitRule):
     """Queue 0 stays open; when it exceeds a target it is cut for a few packets' time, at most once in a while.
 
     The pulse is the shortest one among the actions in which the ports send the requested number of packets. All further queues
@@ -63,8 +61,34 @@ class BriefPulse(LimitRule):
     """
 
     name = "brief_pulse"
-    recipes = ("default", LEVERS)
+    recipes: tuple[str, ...] = ("default", LEVERS)
     actions = "pulse_grid"
+    tunable = (
+        TunableParameter(name="tail_ms", low=1, high=1000),
+        TunableParameter(name="head_ms", low=1, high=1000),
+        TunableParameter(name="every_ms", low=0, high=10_000),
+        TunableParameter(name="packets", low=0.1, high=100),
+        TunableParameter(name="shut_ms", low=0, high=1000, optional=True, searched=(0.5, 50)),
+        TunableParameter(name="bursts", low=0, high=4),
+        TunableParameter(name="bursts_from", low=0, high=100, searched=(0, 20)),
+        TunableParameter(name="tail_rest_ms", low=1, high=1000, searched=(5, 1000)),
+        TunableParameter(name="head_rest_ms", low=1, high=1000, searched=(5, 1000)),
+        TunableParameter(name="many", low=0, high=100, searched=(0, 20)),
+        TunableParameter(name="shut_flows", low=0, high=100, optional=True, searched=(5, 100)),
+        TunableParameter(name="others_ms", low=1, high=1000),
+    )
+    tail_ms: float
+    head_ms: float
+    every_ms: float
+    packets: float
+    shut_ms: float | None
+    bursts: float
+    bursts_from: float
+    tail_rest_ms: float
+    head_rest_ms: float
+    many: float
+    shut_flows: float | None
+    others_ms: float
 
     def __init__(
         self,
@@ -81,42 +105,9 @@ class BriefPulse(LimitRule):
         shut_flows: float | None = None,
         others_ms: float = 20.0,
     ):
-        self.tail_ms, self.head_ms = check_real("tail_ms", tail_ms, 1, 1000), check_real("head_ms", head_ms, 1, 1000)
-        self.every_ms = check_real("every_ms", every_ms, 0, 10_000)
-        self.packets = check_real("packets", packets, 0.1, 100)
-        self.shut_ms = None if shut_ms is None else check_real("shut_ms", shut_ms, 0, 1000)
-        self.bursts, self.many = check_real("bursts", bursts, 0, 4), check_real("many", many, 0, 100)
-        self.bursts_from = check_real("bursts_from", bursts_from, 0, 100)
-        self.shut_flows = None if shut_flows is None else check_real("shut_flows", shut_flows, 0, 100)
-        self.tail_rest_ms = check_real("tail_rest_ms", tail_rest_ms, 1, 1000)
-        self.head_rest_ms = check_real("head_rest_ms", head_rest_ms, 1, 1000)
-        self.others_ms = check_real("others_ms", others_ms, 1, 1000)
-
-    @classmethod
-    def from_settings(cls, settings: str) -> BriefPulse:
-        """Return the rule with other settings, given by name and separated by colons: `every_ms=300:bursts=0.6`.
-
-        The rule's name in tables is then `brief_pulse:every_ms=300:bursts=0.6`.
-
-        Raises:
-            ConfigError: A setting is unknown, given twice, not a number or out of range.
-        """
-        known = tuple(inspect.signature(BriefPulse).parameters)
-        valid = f"{cls.name}:SETTING=NUMBER:..., with settings of {', '.join(known)}, e.g. {cls.name}:every_ms=300:bursts=0.6"
-        given: dict[str, float] = {}
-        for setting in settings.split(":"):
-            key, _, value = setting.partition("=")
-            try:
-                number = float(value)
-            except ValueError:
-                number = math.nan
-            if key not in known or key in given or math.isnan(number):
-                wrong = "is unknown" if key not in known else "is there twice" if key in given else "is no number"
-                raise ConfigError(f"controller = {quote(f'{cls.name}:{settings}')}: {quote(setting)} {wrong}; valid: {valid}")
-            given[key] = number
-        rule = cls(**given)
-        rule.name = f"{cls.name}:{settings}"
-        return rule
+        self.set_parameters(tail_ms=tail_ms, head_ms=head_ms, every_ms=every_ms, packets=packets, shut_ms=shut_ms)
+        self.set_parameters(bursts=bursts, bursts_from=bursts_from, many=many, shut_flows=shut_flows)
+        self.set_parameters(tail_rest_ms=tail_rest_ms, head_rest_ms=head_rest_ms, others_ms=others_ms)
 
     def start(self, rules: QueueThreshold, seeds: Sequence[int]) -> Policy:
         self._require_actions(rules)

@@ -22,7 +22,8 @@ from netbuf_gym.controllers.protocol import SHARED_ARGUMENTS
 from netbuf_gym.errors import ConfigError, quote
 from netbuf_gym.tasks.queue_threshold.actions import LIMIT_S, encode_limits
 from netbuf_gym.tasks.queue_threshold.task import QueueThreshold
-from netbuf_gym.utils.arguments import check_boolean, check_integer, check_real, check_sequence
+from netbuf_gym.utils.arguments import check_real, check_sequence
+from netbuf_gym.utils.parameters import Tunable, TunableParameter
 
 LIMIT_MS = (LIMIT_S[0] * 1e3, LIMIT_S[1] * 1e3)
 """The narrowest and the widest limit in ms."""
@@ -93,7 +94,7 @@ class Limits(LimitRule):
         return constant_policy(encode_limits(np.array(limits) * 1e-3), rules, len(seeds))
 
 
-class Pulse(LimitRule):
+class Pulse(Tunable, LimitRule):
     """Queue 0 stays open; when it exceeds a target, its limit is the target for one decision, at most once in a while.
 
     The pulse makes the longest flows slow down, and lets bursts pass. All further queues have one constant limit; with a single
@@ -111,12 +112,19 @@ class Pulse(LimitRule):
     """
 
     rule = "pulse"
+    tunable: tuple[TunableParameter, ...] = (
+        TunableParameter(name="target_ms", low=LIMIT_MS[0], high=LIMIT_MS[1]),
+        TunableParameter(name="every_ms", low=0, high=100_000),
+        TunableParameter(name="rest_ms", low=LIMIT_MS[0], high=LIMIT_MS[1]),
+        TunableParameter(name="shut", kind="truth"),
+    )
+    target_ms: float
+    every_ms: float
+    rest_ms: float
+    shut: bool
 
     def __init__(self, target_ms: float = 20.0, every_ms: float = 100.0, rest_ms: float = 50.0, shut: bool = False):
-        self.target_ms = check_real("target_ms", target_ms, *LIMIT_MS)
-        self.every_ms = check_real("every_ms", every_ms, 0, 100_000)
-        self.rest_ms = check_real("rest_ms", rest_ms, *LIMIT_MS)
-        self.shut = check_boolean("shut", shut)
+        self.set_parameters(target_ms=target_ms, every_ms=every_ms, rest_ms=rest_ms, shut=shut)
         self.name = self.rule + ("_shut" if self.shut else "")
 
     def start(self, rules: QueueThreshold, seeds: Sequence[int]) -> Policy:
@@ -173,6 +181,13 @@ class PulseBurst(Pulse):
     """
 
     rule = "pulse_burst"
+    tunable = (
+        *Pulse.tunable,
+        TunableParameter(name="flows", kind="whole", low=1, high=100),
+        TunableParameter(name="within_ms", low=1, high=10_000),
+    )
+    flows: int
+    within_ms: float
 
     def __init__(
         self,
@@ -184,8 +199,7 @@ class PulseBurst(Pulse):
         within_ms: float = 500.0,
     ):
         super().__init__(target_ms, every_ms, rest_ms, shut)
-        self.flows = check_integer("flows", flows, 1, 100)
-        self.within_ms = check_real("within_ms", within_ms, 1, 10_000)
+        self.set_parameters(flows=flows, within_ms=within_ms)
 
     def _find_spared_rows(
         self, started: np.ndarray, memory: Any, starts: np.ndarray, interval_s: float

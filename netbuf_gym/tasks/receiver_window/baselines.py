@@ -15,7 +15,7 @@ from netbuf_gym.controllers.user_code import make_controller
 from netbuf_gym.errors import ConfigError, ScenarioError
 from netbuf_gym.plants.counters import sender_counters
 from netbuf_gym.plants.simulator import FLOW_SAMPLE, LINK_SAMPLE, Simulator
-from netbuf_gym.scenarios.catalogue import RECEIVER_CONTROLS, WITHOUT_AGENT
+from netbuf_gym.scenarios.catalogue import CONGESTION_CONTROLS, RECEIVER_CONTROLS, WITHOUT_AGENT, parse_congestion_control
 from netbuf_gym.scenarios.types import Scenario
 from netbuf_gym.tasks.flows import capacity_mbps
 from netbuf_gym.tasks.receiver_window.meter import UtilityMeter
@@ -23,7 +23,8 @@ from netbuf_gym.tasks.receiver_window.random_paths import RECEIVER_DRIVEN
 from netbuf_gym.tasks.receiver_window.refill import DataRefill, Refill
 from netbuf_gym.tasks.receiver_window.report import episode_reports
 from netbuf_gym.tasks.receiver_window.task import PAPER_PARAMETERS
-from netbuf_gym.utils.arguments import check_choice
+from netbuf_gym.utils.arguments import as_argument_check, check_choice
+from netbuf_gym.utils.parameters import TunableParameter
 
 DEFAULT_SENDER = "cubic"
 """The unchanged sender that receivers are paired with, unless they need a sender of their own."""
@@ -144,6 +145,17 @@ class ReceiverControl(ReplacingControl):
                 raise ConfigError(f"receiver {name!r} has no parameters, got {', '.join(parameters)}")
             changes["receiver"] = {**(control if isinstance(control, dict) else {"name": control}), **parameters}
         super().__init__(name, changes)
+        self.receiver, self.settings = name, parameters
+
+    @property
+    def parameters(self) -> tuple[TunableParameter, ...]:
+        """See `Controller.parameters`: those that the core declares."""
+        control = self.changes["receiver"]
+        own = control if isinstance(control, dict) else {"name": control}
+        return () if control is None else RECEIVER_CONTROLS[own["name"]].list_tunable(own)
+
+    def with_parameters(self, values: Mapping[str, Any]) -> ReceiverControl:
+        return ReceiverControl(self.receiver, **(self.settings | dict(values)))
 
 
 class CongestionControl(ReplacingControl):
@@ -151,10 +163,26 @@ class CongestionControl(ReplacingControl):
 
     Args:
         name: One of `netbuf_gym.scenarios.congestion_controls(stack)`, of the scenario's stack.
+        settings: Parameters of the congestion control, see `netbuf-gym list congestion-controls`.
+
+    Raises:
+        ConfigError: Values that do not go together.
     """
 
-    def __init__(self, name: str):
-        super().__init__(check_choice("congestion control", name, control_names()), {"cc": name, "receiver": None})
+    def __init__(self, name: str, **settings: Any):
+        cc = {"name": check_choice("congestion control", name, control_names()), **settings} if settings else name
+        super().__init__(check_choice("congestion control", name, control_names()), {"cc": cc, "receiver": None})
+        if settings:
+            as_argument_check(parse_congestion_control)("cc", cc, WITHOUT_AGENT)
+        self.control, self.settings = name, settings
+
+    @property
+    def parameters(self) -> tuple[TunableParameter, ...]:
+        """See `Controller.parameters`: those that the core declares."""
+        return CONGESTION_CONTROLS[self.control].list_tunable(self.settings)
+
+    def with_parameters(self, values: Mapping[str, Any]) -> CongestionControl:
+        return CongestionControl(self.control, **(self.settings | dict(values)))
 
 
 def _read_counters(scenario: Scenario, world: Simulator, flows: Sequence[int]) -> np.ndarray:
