@@ -32,7 +32,10 @@ def add(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Run the command and return its exit status."""
     with require_extra("recording", "train"):
+        from netbuf_gym.training.ranges import check_seeds
+        from netbuf_gym.training.schema import FIRST_JUDGING_SEED
         from netbuf_gym.zoo.datasets import FOLDER_VARIABLE, record_dataset
+    check_seeds("--seed", arguments.seed, arguments.seed + arguments.episodes - 1, 0, FIRST_JUDGING_SEED - arguments.episodes)
     seeds = range(arguments.seed, arguments.seed + arguments.episodes)
     with ProgressBar("recording") as bar:
         name = record_dataset(

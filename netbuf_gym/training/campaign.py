@@ -46,7 +46,7 @@ from netbuf_gym.training.checkpoints import checkpoint, packing, versions
 from netbuf_gym.training.checkpoints.saved_agent import SavedAgent
 from netbuf_gym.training.config import find_differences, load
 from netbuf_gym.training.jobs import CHANGEABLE_KEYS, load_job
-from netbuf_gym.training.ranges import resolve_evaluation_seeds
+from netbuf_gym.training.ranges import check_seeds, resolve_evaluation_seeds
 from netbuf_gym.training.schema import FIRST_VALIDATION_SEED
 from netbuf_gym.training.train import train
 from netbuf_gym.utils import scripts, statistics
@@ -144,9 +144,11 @@ def parse_plan(argv: Sequence[str]) -> CampaignPlan:
     for key in ("seeds", "evaluation_seeds", "validation_seeds", "jobs"):
         if not own[key].isdecimal() or not 1 <= int(own[key]) <= 1000:
             raise ConfigError(f"{key} = {own[key]!r} is out of range; valid: 1 to 1000")
-    if not own["first_seed"].isdecimal() or int(own["first_seed"]) + int(own["seeds"]) > FIRST_VALIDATION_SEED:
-        valid = f"0 to {FIRST_VALIDATION_SEED - int(own['seeds'])}, below the seeds of validation"
-        raise ConfigError(f"first_seed = {own['first_seed']!r} is out of range; valid: {valid}")
+    highest = FIRST_VALIDATION_SEED - int(own["seeds"])
+    if not own["first_seed"].isdecimal():
+        raise ConfigError(f"first_seed = {own['first_seed']!r} is out of range; valid: 0 to {highest}")
+    first = int(own["first_seed"])
+    check_seeds("first_seed", first, first + int(own["seeds"]) - 1, 0, highest)
     if own["suites"] not in ("true", "false"):
         raise ConfigError(f"suites = {own['suites']!r}; valid: true or false")
     config = load_job("train", overrides).config

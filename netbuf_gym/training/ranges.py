@@ -22,6 +22,7 @@ from netbuf_gym.training.config import to_plain
 from netbuf_gym.training.schema import (
     ACTIVATIONS,
     FIRST_EVALUATION_SEED,
+    FIRST_JUDGING_SEED,
     FIRST_STUDY_SEED,
     FIRST_VALIDATION_SEED,
     MIN_TRAINING_SEEDS,
@@ -158,10 +159,26 @@ _ROLLOUTS: dict[str, dict[str, int | None]] = {
 """Learners that learn from rollouts, with the defaults that set the rollout's size."""
 
 
+def check_seeds(field: str, first: int, last: int, low: int, high: int) -> None:
+    """Raise ConfigError for seeds of worlds that are trained, validated or tuned on, and those kept for judging above all.
+
+    Args:
+        field: Field that names the first seed.
+        first, last: First and last seed of the worlds.
+        low, high: Valid range of the first seed.
+    """
+    valid = f"valid: {low} to {high}"
+    if last >= FIRST_JUDGING_SEED:
+        kept = f"seeds from {FIRST_JUDGING_SEED} on are kept for judging, no training, validation or tuning uses them"
+        raise ConfigError(f"{field} = {first} reaches seed {last}: {kept}; {valid}")
+    if not low <= first <= high:
+        raise ConfigError(f"{field} = {first} is out of range; {valid}")
+
+
 def check_training(config: DictConfig) -> None:
     """Raise ConfigError for values that no training can run with."""
+    check_seeds("seed", config.seed, config.seed, 0, FIRST_EVALUATION_SEED - 1)
     for key, low, high in (
-        ("seed", 0, FIRST_EVALUATION_SEED - 1),
         ("total_timesteps", 1, 10**12),
         ("torch_threads", 1, MAX_TORCH_THREADS),
         ("stagger_steps", 0, 10**6),
@@ -202,8 +219,7 @@ def check_study(config: DictConfig) -> None:
     ):
         if not low <= config[key] <= high:
             raise ConfigError(f"{key} = {config[key]!r} is out of range; valid: {low} to {high}")
-    if config.seed + config.seeds > FIRST_VALIDATION_SEED:
-        raise ConfigError(f"seed = {config.seed} is out of range; valid: 0 to {FIRST_VALIDATION_SEED - config.seeds}")
+    check_seeds("seed", config.seed, config.seed + config.seeds - 1, 0, FIRST_VALIDATION_SEED - config.seeds)
     for key, low in (("hours", 0.0), ("slowest", 1.0)):
         if config[key] is not None and not low < config[key] < 1e6:
             raise ConfigError(f"{key} = {config[key]!r} is out of range; valid: above {low:g}, or null")

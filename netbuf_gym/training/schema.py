@@ -19,6 +19,8 @@ NORMALIZE = ("none", "running")
 """Ways to normalise observations before the networks."""
 FIRST_EVALUATION_SEED = 1_000_000
 """First evaluation seed; training seeds lie below, so that no agent is evaluated on a seed it was trained on."""
+FIRST_JUDGING_SEED = 7_000_000
+"""First seed that is kept for judging: no training, validation or tuning uses it, or a later one."""
 FIRST_VALIDATION_SEED = 900_000
 """First seed on which a campaign chooses among an agent's snapshots; its training seeds lie below."""
 FIRST_STUDY_SEED = 950_000

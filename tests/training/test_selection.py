@@ -131,7 +131,7 @@ def test_a_weight_below_0_is_refused():
 
 
 def test_seeds_of_training_lie_below_those_of_validation():
-    with pytest.raises(ValueError, match="first_seed = '899998' is out of range; valid: 0 to 899997"):
+    with pytest.raises(ValueError, match="first_seed = 899998 is out of range; valid: 0 to 899997"):
         campaign.main(["seeds=3", "first_seed=899998"])
     with pytest.raises(ValueError, match="validation_seeds = '0'"):
         campaign.main(["validation_seeds=0"])
