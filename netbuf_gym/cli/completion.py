@@ -241,6 +241,8 @@ def describe_job(command: str, given: Mapping[str, str], config_dir: str | None)
     from netbuf_gym.training import config_reference, schema
 
     job = import_command(command).CONFIGURATION[command]
+    if job == "tune" and "controller" in given:
+        job = "tune_controller"
     folders = [Path(config_dir)] if config_dir else []
     groups, keys = config_reference.read_groups(job), config_reference.list_keys(job)
     found = {name: f"file of conf/{name} (default: {choice or 'null'})" for name, choice in groups.items()}
@@ -252,9 +254,9 @@ def describe_job(command: str, given: Mapping[str, str], config_dir: str | None)
             own[key.name] = {"true": "", "false": ""} if key.kind.startswith("bool") else {"null": ""}
     own |= dict.fromkeys(("env.name", "task"), list_tasks()) | dict.fromkeys(("recipe", "env.kwargs.recipe"), recipes)
     own |= {"algo.name": config_reference.read_choices("algo"), "algo.activation": dict.fromkeys(schema.ACTIVATIONS, "")}
-    if job == "evaluate":
+    if job in config_reference.ALIASES:
         found["env"], own["env"] = "the same as task", list_tasks()
-    else:
+    if job != "evaluate":
         own["scenario"] = {**list_names("scenarios"), **config_reference.read_choices("scenario", *folders)}
     for group in ("algo", "env", "reward", "scenario"):
         choice = given.get(group) or groups.get(group) or ""

@@ -36,15 +36,24 @@ DESCRIPTION = {
 
 A run directory holds config.yaml, progress.csv, learning_curve.png, TensorBoard logs, checkpoint.zip while training goes
 on and model.zip when it is done. Interrupting (Ctrl-C) leaves a checkpoint, and the command that goes on is printed.""",
-    "tune": """Searches the settings with which a learner does best on a task.
+    "tune": """Searches the settings with which a learner, or the parameters with which a controller does best on a task.
 
+  netbuf-gym tune controller=brief_pulse hours=0.5 trials=5000 executor=joblib jobs=2
+  netbuf-gym tune controller=cubic env=congestion_window scenario=ppcc/random search.hystart=null search.c.high=1
   netbuf-gym tune env=congestion_window algo=ppo total_timesteps=500000 trials=30 workers=2
   netbuf-gym tune env=host_buffers algo=dqn experiment=worlds/host_buffers hours=1
   netbuf-gym tune env=queue_threshold algo=a2c search.gamma.choices=[0.9,0.97] storage=sqlite:///study.db
 
-Each trial trains with several seeds, all trials with the same ones, and is scored as the task's agents are, in worlds of
-the study's own that no agent is trained, chosen or evaluated on; those that lag behind are given up. The first trial is the
-learner's defaults, or what is nearest to them of what is searched. What the command line sets is not searched. The same
+A controller's parameters and their ranges are its own; what its name sets (brief_pulse:many=0) is not searched. All trials
+play the same worlds, first few, then twice as many at each rung, if they are among the better half so far; percentiles are over
+the flows of all worlds together. The best trials and the shipped settings then play worlds of validation, whose best is kept,
+so that it is never worse there than what is shipped. tuned/best.yaml has it as a controller's name with settings, which all
+commands take: "controller='brief_pulse:tail_ms=12'". A killed study goes on by the same command, and repeats the trials that
+were under way.
+
+Of a learner each trial trains with several seeds, all trials with the same ones, and is scored as the task's agents are, in
+worlds of the study's own that no agent is trained, chosen or evaluated on; those that lag behind are given up. The first trial
+is the learner's defaults, or what is nearest to them of what is searched. What the command line sets is not searched. The same
 command goes on with a study, and may be started several times at once, on many machines with a database or a proxy as the
 storage; a process that is killed costs its trial, which another one tries again.
 
@@ -85,7 +94,7 @@ scenario.kwargs.rate_mbps=20. To zsh brackets, parentheses and stars are pattern
 def add(parser: Parser, name: str) -> None:
     """Add a job's arguments to its parser."""
     parser.description, parser.formatter_class = DESCRIPTION[name], argparse.RawDescriptionHelpFormatter
-    parser.make_epilog = lambda: f"{GRAMMAR}\n\n{config_reference.format_reference(CONFIGURATION[name], EXPERIMENT.get(name))}"
+    parser.make_epilog = lambda: format_epilog(name)
     parser.add_argument("settings", nargs="*", metavar="KEY=VALUE", help="overrides of the defaults below")
     parser.add_argument("--cfg", "-c", choices=["job", "hydra", "all"], help="print the composed configuration and exit")
     parser.add_argument("--resolve", action="store_true", help="with --cfg: fill in what refers to other keys")
@@ -112,6 +121,14 @@ def add(parser: Parser, name: str) -> None:
     parser.add_argument("--hydra-help", action="store_true", help="print Hydra's own help and exit")
     parser.add_argument("--shell-completion", "-sc", action="store_true", help="see netbuf-gym completion")
     parser.add_argument("--version", action="version", version=f"netbuf-gym {__version__}")
+
+
+def format_epilog(name: str) -> str:
+    """Return the grammar of a job's arguments, and their reference."""
+    text = f"{GRAMMAR}\n\n{config_reference.format_reference(CONFIGURATION[name], EXPERIMENT.get(name))}"
+    if name == "tune":
+        text += f"\n\nwith controller=NAME instead:\n\n{config_reference.format_reference('tune_controller')}"
+    return text
 
 
 def parse(parser: argparse.ArgumentParser, argv: Sequence[str]) -> argparse.Namespace:
@@ -152,6 +169,7 @@ def run(name: str, options: argparse.Namespace) -> int:
     if any(views.values()) and options.run:
         raise ConfigError("--run cannot be combined with --cfg, --info, --multirun or --hydra-help; valid: one of them")
     training = import_training_module(name, "jobs")
+    name = training.find_job(name, options.settings)
     source = training.Source(options.config_dir, options.config_name)
     overrides = [one for one in options.settings if one != "hydra.mode=RUN"]
     if several:
@@ -162,7 +180,7 @@ def run(name: str, options: argparse.Namespace) -> int:
         shown = ["--hydra-help"] if options.hydra_help else ["--info", options.info] if options.info else ["--cfg", options.cfg]
         view = [*shown, *(["--resolve"] if options.resolve else [])]
         views_module = import_training_module(name, "hydra_views")
-        write_output(views_module.format_view(CONFIGURATION[name], overrides, source, view, options.package))
+        write_output(views_module.format_view(CONFIGURATION.get(name, name), overrides, source, view, options.package))
         return 0
     return run_job(training.load_job(name, overrides, source))
 
@@ -178,5 +196,5 @@ def import_training_module(name: str, module: str) -> ModuleType:
     Raises:
         MissingExtraError: The extra that the module needs is not installed.
     """
-    with require_extra(f"netbuf-gym {name}", "tune" if name == "tune" else "train"), ExitOnInterrupt():
+    with require_extra(f"netbuf-gym {name}", "tune" if name.startswith("tune") else "train"), ExitOnInterrupt():
         return importlib.import_module(f"netbuf_gym.training.{module}")

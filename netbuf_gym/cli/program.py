@@ -26,7 +26,7 @@ from netbuf_gym.utils.suggestions import did_you_mean
 PROGRAM = "netbuf-gym"
 JOBS = {
     "train": "train an agent",
-    "tune": "search the hyperparameters of a learning algorithm",
+    "tune": "search the hyperparameters of a learning algorithm, or the parameters of a controller",
     "evaluate": "evaluate agents and baselines",
     "demo": "train for two minutes, evaluate and plot",
 }

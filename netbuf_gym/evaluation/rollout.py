@@ -98,10 +98,13 @@ class View:
         Each has `flow`, `priority`, `sender`, `size_bytes`, `start_s`, `fct_s`, `ideal_s`, `slowdown` (a ratio) and
         `difference_s` (fct_s - ideal_s).
         """
+        return [dict(zip(COMPLETED.names or (), row.tolist(), strict=True)) for row in self.read_completions()]
+
+    def read_completions(self) -> np.ndarray:
+        """Return the finite flows that have completed so far, as `list_flows`, in an array (flows,) of `COMPLETED`."""
         if self.scenario.traffic is None:
-            return []
-        table = build_completions(self.scenario, np.asarray(self.simulated.completions()))
-        return [dict(zip(COMPLETED.names or (), row.tolist(), strict=True)) for row in table]
+            return np.zeros(0, COMPLETED)
+        return build_completions(self.scenario, np.asarray(self.simulated.completions()))
 
     def whole_report(self) -> list[dict[str, Any]]:
         """Return the reports of a world that has ended.

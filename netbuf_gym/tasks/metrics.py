@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from netbuf_gym.errors import ConfigError, quote
 from netbuf_gym.scenarios.types import Scenario
 
 
@@ -82,6 +83,36 @@ class Group:
 
 
 @dataclass(frozen=True)
+class Score:
+    """Metric by which models and settings are chosen.
+
+    Attributes:
+        metric: Name of the metric.
+        lower_is_better: Its direction.
+        geometric: Whether it is a ratio above 0, averaged over worlds by its logarithm.
+    """
+
+    metric: str
+    lower_is_better: bool = False
+    geometric: bool = False
+
+
+@dataclass(frozen=True)
+class FlowPercentile:
+    """Percentile (nearest rank) over completed flows, which can be taken over the flows of many worlds together.
+
+    Attributes:
+        of: Column of the completed flows (`netbuf_gym.simulation.results.traffic.COMPLETED`).
+        share: Share of the flows at or below it, 0 to 1.
+        priority: Priority of the flows; None: all.
+    """
+
+    of: str
+    share: float
+    priority: int | None = None
+
+
+@dataclass(frozen=True)
 class Measures:
     """Measures by which the controllers of a task are compared.
 
@@ -90,6 +121,8 @@ class Measures:
         columns: Columns of tables, margins among them.
         score: Metric that ranks controllers, in the direction given by `lower_is_better`.
         geometric: Whether the score is a ratio above 0, averaged over worlds by its logarithm where models are chosen.
+        further_scores: Further scores that models and settings may be chosen by (`validation.score`).
+        percentiles: Metrics that are percentiles over flows, by name: a search takes them over the flows of all its worlds.
         logged: Metrics that training logs.
         series: Series of the first episode that are kept (`Task.show`) and drawn, with labels.
         series_limits: Limits drawn behind the series.
@@ -117,6 +150,8 @@ class Measures:
     score: str = ""
     lower_is_better: bool = False
     geometric: bool = False
+    further_scores: tuple[Score, ...] = ()
+    percentiles: Mapping[str, FlowPercentile] = field(default_factory=dict)
     logged: tuple[str, ...] = ()
     series: tuple[tuple[str, str], ...] = ()
     series_limits: tuple[Limit, ...] = ()
@@ -149,6 +184,18 @@ class Measures:
         metrics = self.metrics or tuple(metrics)
         columns = self.columns or tuple(Column(metric, metric, 3) for metric in metrics)
         return replace(self, metrics=metrics, columns=columns, score=self.score or next(iter(metrics), ""))
+
+    def get_score(self, name: str | None = None, field: str = "score") -> Score:
+        """Return a score by its metric's name; None: the one that ranks controllers.
+
+        Raises:
+            ConfigError: There is no such score; names `field`.
+        """
+        own = (Score(self.score, self.lower_is_better, self.geometric), *self.further_scores)
+        for one in own:
+            if name is None or one.metric == name:
+                return one
+        raise ConfigError(f"{field} = {quote(name)} is no score of the task; valid: {', '.join(one.metric for one in own)}")
 
     def describe_columns(self, columns: Sequence[Column | Margin] | None = None) -> list[str]:
         """Return the meanings of table columns, `label: words` each; for `columns`, or for all tables (None)."""

@@ -254,8 +254,8 @@ def _normalise_override(override: str, job: str, source: Source) -> list[str]:
     key, _, value = override.partition("=")
     if key == "+tuned":  # the defaults list has it, as null
         return [f"tuned={value}"]
-    if key == "env" and job == "evaluate":  # the environment's arguments are the model's
-        return [f"task={value}"]
+    if (alias := config_reference.ALIASES.get(job, {}).get(key)) is not None:
+        return [f"{alias}={value}"]
     if key == "scenario" and value and not config_errors.is_sweep(value):
         name = unquote_text(value)
         if not any((folder / "scenario" / f"{name}.yaml").is_file() for folder in (CONF, *source.folders)):

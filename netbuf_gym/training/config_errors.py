@@ -93,7 +93,7 @@ def check_override(override: str, job: str, folders: Sequence[Path]) -> None:
     if (alone := name.partition(".")[0]) != name and alone in config_reference.ALIASES.get(job, {}):
         raise ConfigError(f"argument {quote(override)}: {describe_unknown_key(name, job)}")
     if re.match(r"hydra\b", name):
-        hint = HYDRA_HINTS.get(name, f"see netbuf-gym {job} --help")
+        hint = HYDRA_HINTS.get(name, f"see netbuf-gym {config_reference.COMMANDS.get(job, job)} --help")
         raise ConfigError(f"argument {quote(override)}: a setting of Hydra's that has no effect here; {hint}")
     if (
         key.startswith("~")
@@ -260,4 +260,4 @@ def _is_known(key: str, names: Sequence[str]) -> bool:
 
 
 def _format_help_hint(job: str) -> str:
-    return f"netbuf-gym {job} --help lists all"
+    return f"netbuf-gym {config_reference.COMMANDS.get(job, job)} --help lists all"

@@ -29,8 +29,12 @@ GLOBAL_PACKAGE_HEADER = "# @package _global_"
 """First line of files that set keys of the whole configuration."""
 EXPONENT = re.compile(r"[-+]?[0-9][0-9_]*(\.[0-9_]*)?[eE][-+]?[0-9]+")
 """Numbers that YAML 1.1 takes for text."""
-ALIASES = {"evaluate": {"env": "task"}}
+ALIASES = {"evaluate": {"env": "task"}, "tune_controller": {"env": "task"}}
 """Aliases of keys on the command line, by job."""
+
+
+COMMANDS = {"tune_controller": "tune"}
+"""Commands of the jobs that are not called as theirs."""
 
 
 @dataclass(frozen=True)

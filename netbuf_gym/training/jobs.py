@@ -37,7 +37,7 @@ class Job:
     """A job.
 
     Attributes:
-        name: train, tune, evaluate or demo.
+        name: train, tune, tune_controller, evaluate or demo.
         config: Configuration, resolved and checked.
         overrides: Overrides that it was composed of.
         source: Source that it was composed from.
@@ -47,6 +47,12 @@ class Job:
     config: DictConfig
     overrides: list[str]
     source: Source = field(default_factory=Source)
+
+
+def find_job(command: str, overrides: Sequence[str]) -> str:
+    """Return the name of a command's job: `tune` with `controller=` is `tune_controller`."""
+    named = command == "tune" and any(one.partition("=")[0] == "controller" for one in overrides)
+    return "tune_controller" if named else command
 
 
 def load_job(name: str, overrides: Sequence[str], source: Source | None = None) -> Job:
@@ -74,6 +80,10 @@ def check_job(job: Job) -> None:
     config = job.config
     if job.name == "evaluate":
         ranges.check_evaluation(config)
+        check_scenario(config)
+        return
+    if job.name == "tune_controller":
+        ranges.check_controller_study(config)
         check_scenario(config)
         return
     ranges.check_training(config)

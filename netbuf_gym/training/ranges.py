@@ -229,6 +229,27 @@ def check_study(config: DictConfig) -> None:
         raise ConfigError("resume belongs to netbuf-gym train; valid: the study's own command once more, which goes on with it")
 
 
+def check_controller_study(config: DictConfig) -> None:
+    """Raise ConfigError for values that no study of a controller can run with."""
+    if not config.controller:
+        raise ConfigError("missing: controller=..., e.g. controller=brief_pulse")
+    for key, low, high in (
+        ("seed", 0, 2**31 - 1),
+        ("trials", 1, 100_000),
+        ("rungs", 1, 16),
+        ("worlds", 2 ** (config.rungs - 1), FIRST_EVALUATION_SEED - FIRST_STUDY_SEED),
+        ("validation_worlds", 1, FIRST_STUDY_SEED - FIRST_VALIDATION_SEED),
+        ("finalists", 1, 1000),
+        ("jobs", 1, 1024),
+    ):
+        if not low <= config[key] <= high:
+            raise ConfigError(f"{key} = {config[key]!r} is out of range; valid: {low} to {high}")
+    if config.hours is not None and not 0 < config.hours < 1e6:
+        raise ConfigError(f"hours = {config.hours!r} is out of range; valid: above 0, or null")
+    check_choice("pruner", config.pruner, PRUNERS)
+    check_choice("sampler", config.sampler, SAMPLERS)
+
+
 def check_evaluation(config: DictConfig) -> None:
     """Raise ConfigError for values that no evaluation can run with."""
     resolve_evaluation_seeds(config.seeds)

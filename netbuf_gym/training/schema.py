@@ -27,7 +27,7 @@ FIRST_STUDY_SEED = 950_000
 """First seed on which studies compare settings; a campaign's choice between tuned and other settings uses other seeds."""
 MIN_TRAINING_SEEDS = 3
 """Minimum number of training seeds of a trial."""
-PRUNERS, SAMPLERS = ("median", "halving", "none"), ("tpe", "random")
+PRUNERS, SAMPLERS = ("median", "halving", "none"), ("tpe", "cmaes", "random")
 """Pruners and samplers of studies."""
 
 
@@ -240,7 +240,7 @@ class TuneConfig(TrainConfig):
         rungs: number of evenly spaced points at which a trial is compared with the other trials and may be pruned.
         worlds: worlds of the comparison, drawn from the scenario `validation` under seeds of the study's own.
         pruner: rule that prunes trials: median, halving or none.
-        sampler: rule that proposes settings: tpe or random.
+        sampler: rule that proposes settings: tpe, cmaes (numbers alone; choices at random) or random.
         storage: null: the file journal.log in `run_dir`; a URL of SQLAlchemy's (sqlite:///FILE, postgresql://...), or
             grpc://HOST:PORT of an Optuna proxy.
         workers: processes of this command; further ones may be started by the same command elsewhere.
@@ -261,6 +261,65 @@ class TuneConfig(TrainConfig):
     storage: str | None = None
     workers: int = 1
     stale_minutes: float = 10.0
+
+
+@dataclass
+class TuneControllerConfig:
+    """A study of a controller's parameters: of a rule, a congestion control or a scheme.
+
+    Attributes:
+        controller: one of `netbuf-gym list controllers` that has parameters; with settings (`'brief_pulse:many=0'`) these are
+            not searched.
+        task: its task (on the command line `env=...` is the same); null: the first task that has the controller.
+        scenario: the scenario from which worlds are drawn; name null: the first one that the task's agents are compared on.
+        validation: the scenario of the worlds that decide which of the best settings is kept; name null: the same.
+        objective: score to be tuned for, one of the task's; null: the one that ranks its controllers. A percentile over flows
+            is taken over the flows of all worlds together.
+        agents: number of agents in each world; null: one.
+        interval_s: time between decisions; null: the controller's own.
+        search: changes of the ranges that the controller declares, by parameter: `low` and `high` (`log: true`) or `choices`;
+            null: it is not searched.
+        begin_with: settings that are tried after the shipped ones, which come first; each a mapping of parameters.
+        name: name of the study; null: <task>-<controller>.
+        run_dir: folder of the journal, the best settings and plots; null: runs/tune/<name>.
+        seed: seed of the sampler.
+        trials: number of trials of the study, those given up included.
+        hours: core-hours after which no further trial begins; null: no limit.
+        worlds: worlds of a trial that is not given up, the same ones for all trials.
+        rungs: points at which a trial is compared with the others in the same worlds and may be given up, each after twice as
+            many worlds as the one before.
+        pruner: rule that gives trials up: halving, median or none.
+        sampler: rule that proposes settings: tpe, cmaes (numbers alone; choices at random) or random.
+        finalists: number of best trials that are validated beside the shipped settings.
+        validation_worlds: worlds of the validation, none of which is among those of the trials.
+        executor: where worlds are played: local (this process), joblib, ray, slurm or submitit_local.
+        jobs: number of trials at once.
+        progress: whether to show progress.
+    """
+
+    controller: str | None = None
+    task: str | None = None
+    scenario: ScenarioConfig = field(default_factory=ScenarioConfig)
+    validation: ScenarioConfig = field(default_factory=lambda: ScenarioConfig(name=None))
+    objective: str | None = None
+    agents: int | None = None
+    interval_s: float | None = None
+    search: dict[str, Any] = field(default_factory=dict)
+    begin_with: list[Any] = field(default_factory=list)
+    name: str | None = None
+    run_dir: str | None = None
+    seed: int = 0
+    trials: int = 100
+    hours: float | None = None
+    worlds: int = 96
+    rungs: int = 4
+    pruner: str = "halving"
+    sampler: str = "tpe"
+    finalists: int = 4
+    validation_worlds: int = 96
+    executor: str = "local"
+    jobs: int = 1
+    progress: bool = True
 
 
 @dataclass
@@ -312,5 +371,10 @@ class EvaluateConfig:
     threads: int = 1
 
 
-JOBS: dict[str, type] = {"train": TrainConfig, "tune": TuneConfig, "evaluate": EvaluateConfig}
+JOBS: dict[str, type] = {
+    "train": TrainConfig,
+    "tune": TuneConfig,
+    "tune_controller": TuneControllerConfig,
+    "evaluate": EvaluateConfig,
+}
 """Types of the jobs' configurations, by the names of the files `conf/<name>.yaml`."""

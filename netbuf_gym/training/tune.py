@@ -11,7 +11,7 @@ import shlex
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -136,11 +136,11 @@ def write_results(plan: studies.StudyPlan, study: optuna.Study) -> None:
     folder = plan.folder
     (folder / BEST.parent).mkdir(parents=True, exist_ok=True)
     write_atomic(folder / BEST, format_best_yaml(plan, study))
-    write_atomic(folder / "trials.csv", _format_trials(study))
+    write_atomic(folder / "trials.csv", format_trials(study))
     complete = [one for one in studies.list_ended_trials(study) if one.state == TrialState.COMPLETE]
     target = f"{plan.measures.score}{_say_direction(plan)}"
     write_current_figure(lambda: pictures.plot_optimization_history(study, target_name=target), folder / "history.png")
-    write_figure(_draw_slices(plan, complete), folder / "slice.png")
+    write_figure(draw_slices(plan.settings, complete, plan.measures.score), folder / "slice.png")
     if len({one.value for one in complete}) > 1 and len(complete) >= MIN_TRIALS_FOR_IMPORTANCE:
         write_current_figure(
             lambda: pictures.plot_param_importances(study, evaluator=PedAnovaImportanceEvaluator(), target_name=target),
@@ -211,13 +211,13 @@ def _show_progress(bar: ProgressBar, plan: studies.StudyPlan, study: optuna.Stud
     bar(len(trials), plan.config.trials, text + said)
 
 
-def _draw_slices(plan: studies.StudyPlan, trials: Sequence[FrozenTrial]) -> Any:
+def draw_slices(settings: Sequence[search_space.SearchSetting], trials: Sequence[FrozenTrial], label: str) -> Any:
     """Plot the scores of complete trials over each setting, later ones darker."""
     columns = 4
-    rows = -(-len(plan.settings) // columns)
+    rows = -(-len(settings) // columns)
     figure = make_figure(3.0 * columns, 2.2 * rows)
     values = [one.value for one in trials]
-    for at, setting in enumerate(plan.settings):
+    for at, setting in enumerate(settings):
         axes = figure.add_subplot(rows, columns, at + 1)
         tried = [one.params[setting.name] for one in trials]
         places: Sequence[Any] = tried
@@ -233,19 +233,27 @@ def _draw_slices(plan: studies.StudyPlan, trials: Sequence[FrozenTrial]) -> Any:
             margin = 0.05 * (setting.high - setting.low)
             axes.set_xlim(setting.low - margin, setting.high + margin)
         axes.scatter(places, values, c=[one.number for one in trials], cmap="Blues", vmin=-len(trials), edgecolors="0.4", s=22)
-        format_axes(axes, ylabel="" if at % columns else plan.measures.score, title=setting.name, grid="")
+        format_axes(axes, ylabel="" if at % columns else label, title=setting.name, grid="")
     return figure
 
 
-def _format_trials(study: optuna.Study) -> str:
-    """Format all trials as CSV, in their order."""
+def format_trials(study: optuna.Study, more: Mapping[str, Callable[[FrozenTrial], Any]] | None = None) -> str:
+    """Format all trials as CSV, in their order; `more` has further columns."""
+    more = more or {}
     trials = study.get_trials(deepcopy=False)
     names = list(dict.fromkeys(name for one in trials for name in one.params))
     text = io.StringIO()
     table = csv.writer(text, lineterminator="\n")
-    table.writerow(["trial", "state", "value", "seconds", "core_seconds", *names])
+    table.writerow(["trial", "state", "value", "seconds", "core_seconds", *more, *names])
     for one in trials:
         seconds = one.duration.total_seconds() if one.duration else None
-        cells = [one.number, one.state.name, one.value, seconds, one.user_attrs.get(studies.CPU)]
+        cells = [
+            one.number,
+            one.state.name,
+            one.value,
+            seconds,
+            one.user_attrs.get(studies.CPU),
+            *(get(one) for get in more.values()),
+        ]
         table.writerow([*cells, *(one.params.get(name) for name in names)])
     return text.getvalue()

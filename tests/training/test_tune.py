@@ -251,7 +251,7 @@ def test_a_silent_worker_of_another_machine_is_given_up(tmp_path):
     studies._recover_lost_trials(found, 600)
     assert found.trials[0].state == TrialState.FAIL
     assert found.trials[-1].state == TrialState.WAITING and found.trials[-1].user_attrs["again"] == 0
-    studies._retry_trial(found, 0)  # somebody else was faster
+    studies.retry_trial(found, 0)  # somebody else was faster
     assert len([one for one in found.trials if "again" in one.user_attrs]) == 1
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from netbuf_gym.scenarios.types import Scenario
 from netbuf_gym.tasks.flows import links_at
-from netbuf_gym.tasks.metrics import Column, Group, Limit, Margin, Measures, Price
+from netbuf_gym.tasks.metrics import Column, FlowPercentile, Group, Limit, Margin, Measures, Price
 from netbuf_gym.tasks.queue_threshold.actions import LEVERS
 from netbuf_gym.utils.sums import sequential_sum
 
@@ -82,6 +82,12 @@ MEASURES = Measures(
         "slowdown_p99_p1": "flows_completed_p1",
         "slowdown_p99": "flows_completed",
         "difference_p99_s": "flows_completed",
+    },
+    percentiles={
+        "slowdown_p99_p0": FlowPercentile("slowdown", 0.99, 0),
+        "slowdown_p99_p1": FlowPercentile("slowdown", 0.99, 1),
+        "slowdown_p99": FlowPercentile("slowdown", 0.99),
+        "difference_p99_s": FlowPercentile("difference_s", 0.99),
     },
     lower_is_better=True,
     geometric=True,

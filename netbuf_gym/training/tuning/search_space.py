@@ -1,4 +1,4 @@
-"""Settings that a study searches: `conf/search/<algo>.yaml`, each a key of the configuration with its range or choices."""
+"""Settings that a study searches, each a key with its range or choices: a learner's in `conf/search/<algo>.yaml`."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def read_settings(search: Any, fixed: Sequence[str] = ()) -> list[SearchSetting]
     Raises:
         ConfigError: An invalid setting; or none are left.
     """
-    found = [_parse_setting(str(name), to_plain(one)) for name, one in search.items() if one is not None]
+    found = [parse_setting(str(name), to_plain(one)) for name, one in search.items() if one is not None]
     left = [one for one in found if not any(_is_within(one.key, key) or _is_within(key, one.key) for key in fixed)]
     if not left:
         raise ConfigError(f"search has {len(found)} settings, none of which is left to be searched; valid: at least one")
@@ -119,7 +119,8 @@ def round_number(value: float) -> float:
     return float(f"{value:.{DIGITS}g}")
 
 
-def _parse_setting(name: str, said: Any) -> SearchSetting:
+def parse_setting(name: str, said: Any) -> SearchSetting:
+    """Return the setting that an entry of `search` describes; raise ConfigError for an invalid one."""
     field = f"search.{name}"
     if not isinstance(said, Mapping) or "key" not in said:
         raise ConfigError(f"{field} = {quote(said)}; valid: a mapping of key, and low and high or choices")

@@ -7,13 +7,14 @@ a trial whose process is gone, or was silent for too long, is marked as failed a
 
 from __future__ import annotations
 
+import importlib
 import os
 import socket
 import sys
 import tempfile
 import time
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
@@ -28,7 +29,7 @@ from optuna.storages.journal import JournalFileBackend
 from optuna.trial import FrozenTrial, TrialState
 
 from netbuf_gym import tasks
-from netbuf_gym.errors import ConfigError, one_line, quote
+from netbuf_gym.errors import ConfigError, one_line, quote, require_extra
 from netbuf_gym.tasks.metrics import Measures
 from netbuf_gym.training import config_reference, selection
 from netbuf_gym.training.algorithms.ppo import DivergedError
@@ -150,28 +151,49 @@ def open_study(one: StudyPlan) -> optuna.Study:
             storage=_open_storage(one),
             study_name=one.name,
             sampler=TrialSeededSampler(config.sampler, config.seed),
-            pruner=_make_pruner(config),
+            pruner=make_pruner(config.pruner),
             direction="minimize" if one.measures.lower_is_better else "maximize",
             load_if_exists=True,
         )
     except StorageInternalError as error:
         raise ConfigError(f"storage = {quote(config.storage)} cannot be used: {one_line(error)[:200]}") from None
+    where = f"study {one.name!r} in {config.storage or one.folder}"
+    begin_or_continue(study, where, config, TuneConfig, FREE_KEYS, one.overrides, beginnings)
+    return study
+
+
+def begin_or_continue(
+    study: optuna.Study,
+    where: str,
+    config: DictConfig,
+    types: type,
+    free_keys: Collection[str],
+    command: Sequence[str],
+    beginnings: Sequence[Mapping[str, Any]],
+) -> None:
+    """Enqueue the first trials of a new study; compare the configuration with that of an existing one.
+
+    Args:
+        where: The study and its place, for messages.
+        types: Type of the configuration, whose defaults stand for keys that the study was begun without.
+        free_keys: Keys that may differ.
+        command: Overrides of the command.
+        beginnings: Settings of the first trials, by their names.
+
+    Raises:
+        ConfigError: The study is of another configuration.
+    """
     known = study.user_attrs.get(CONFIG)
     if known is None:
         for values in beginnings:
-            study.enqueue_trial(values, skip_if_exists=True)
-        study.set_user_attr(COMMAND, one.overrides)
+            study.enqueue_trial(dict(values), skip_if_exists=True)
+        study.set_user_attr(COMMAND, list(command))
         study.set_user_attr(CONFIG, OmegaConf.to_yaml(config))
-        return study
-    for key, then, now in find_differences(
-        merge_configs(to_plain(OmegaConf.structured(TuneConfig)), OmegaConf.create(known)), config
-    ):
-        if key not in FREE_KEYS and not key.startswith("wandb."):
-            raise ConfigError(
-                f"study {one.name!r} in {config.storage or one.folder} has {key} = {quote(then)}, not {quote(now)}; "
-                "valid: another name=... or run_dir=..."
-            )
-    return study
+        return
+    then_config = merge_configs(to_plain(OmegaConf.structured(types)), OmegaConf.create(known))
+    for key, then, now in find_differences(then_config, config):
+        if key not in free_keys and not key.startswith("wandb."):
+            raise ConfigError(f"{where} has {key} = {quote(then)}, not {quote(now)}; valid: another name=... or run_dir=...")
 
 
 def run_trials(one: StudyPlan, tell: Callable[[FrozenTrial], None] = lambda trial: None) -> bool:
@@ -190,7 +212,7 @@ def run_trials(one: StudyPlan, tell: Callable[[FrozenTrial], None] = lambda tria
             try:
                 tell(_run_trial(study, trial, one, interrupt))
             except (InterruptedTrial, KeyboardInterrupt):
-                _retry_trial(study, trial.number)
+                retry_trial(study, trial.number)
                 return False
             except BaseException:
                 study.tell(trial, state=TrialState.FAIL)
@@ -322,10 +344,10 @@ def _recover_lost_trials(study: optuna.Study, stale_seconds: float) -> None:
         beat = one.user_attrs.get(BEAT, began.timestamp() if began else time.time())
         gone = worker.startswith(host) and worker != _identify_process(int(worker.split(":")[1]))
         if gone or time.time() - beat > stale_seconds:
-            _retry_trial(study, one.number)
+            retry_trial(study, one.number)
 
 
-def _retry_trial(study: optuna.Study, number: int) -> None:
+def retry_trial(study: optuna.Study, number: int) -> None:
     """Mark a trial as failed, and enqueue its settings again, unless another process did so first."""
     try:
         lost = study.tell(number, state=TrialState.FAIL)
@@ -345,10 +367,20 @@ def _identify_process(pid: int) -> str:
 
 
 def _list_initial_trials(one: StudyPlan) -> list[dict[str, Any]]:
-    """Return the settings of the trials that a study begins with, by their names."""
-    values = [search.encode_nearest_values(one.settings, one.config)]
-    known = {setting.name: setting for setting in one.settings}
-    for at, given in enumerate(one.config.begin_with):
+    return list_initial_trials(one.settings, search.encode_nearest_values(one.settings, one.config), one.config.begin_with)
+
+
+def list_initial_trials(
+    settings: Sequence[search.SearchSetting], defaults: dict[str, Any], begin_with: Sequence[Any]
+) -> list[dict[str, Any]]:
+    """Return the settings of the trials that a study begins with, by their names: the defaults, and then `begin_with`.
+
+    Raises:
+        ConfigError: A setting of `begin_with` that is not searched, or a value outside of its search.
+    """
+    values = [defaults]
+    known = {setting.name: setting for setting in settings}
+    for at, given in enumerate(begin_with):
         field = f"begin_with[{at}]"
         if not OmegaConf.is_dict(given):
             raise ConfigError(f"{field} = {quote(given)}; valid: a mapping of settings, of {', '.join(known)}")
@@ -393,11 +425,17 @@ class TrialSeededSampler(optuna.samplers.BaseSampler):
     continued.
 
     Args:
-        sampler: "random" or "tpe".
+        sampler: "random", "tpe" or "cmaes".
         seed: Seed of the study.
+
+    Raises:
+        MissingExtraError: CMA-ES is not installed.
     """
 
     def __init__(self, sampler: str, seed: int):
+        if sampler == "cmaes":
+            with require_extra("sampler = 'cmaes'", "tune"):
+                importlib.import_module("cmaes")
         self._sampler, self._seed = sampler, seed
         self._own = self._make_sampler(0)
 
@@ -405,6 +443,8 @@ class TrialSeededSampler(optuna.samplers.BaseSampler):
         seed = int(np.random.SeedSequence([self._seed, trial]).generate_state(1)[0])
         if self._sampler == "random":
             return optuna.samplers.RandomSampler(seed=seed)
+        if self._sampler == "cmaes":  # its state is in the study
+            return optuna.samplers.CmaEsSampler(seed=seed, warn_independent_sampling=False, consider_pruned_trials=True)
         return optuna.samplers.TPESampler(seed=seed, multivariate=True, n_startup_trials=8, constant_liar=True)
 
     def before_trial(self, study: optuna.Study, trial: FrozenTrial) -> None:
@@ -424,11 +464,12 @@ class TrialSeededSampler(optuna.samplers.BaseSampler):
         self._own.after_trial(study, trial, state, values)
 
 
-def _make_pruner(config: DictConfig) -> optuna.pruners.BasePruner:
-    if config.pruner == "median":
+def make_pruner(name: str, first_rung: int = 1) -> optuna.pruners.BasePruner:
+    """Return a pruner; `first_rung` is the first step at which trials are compared, each further one at twice the last."""
+    if name == "median":
         return optuna.pruners.MedianPruner(n_startup_trials=4)
-    if config.pruner == "halving":
-        return optuna.pruners.SuccessiveHalvingPruner(min_resource=1, reduction_factor=2)
+    if name == "halving":
+        return optuna.pruners.SuccessiveHalvingPruner(min_resource=first_rung, reduction_factor=2)
     return optuna.pruners.NopPruner()
 
 
