@@ -365,6 +365,12 @@ they were saturated for 0.1 s or more, which was rate_busy_s long, of all links 
       }, "node"_a, "bytes"_a,
            R"(Receive windows of all connections that a node receives, now or from now on, are at most as large;
 but for receivers with a control of their own. Returns how many there are.)")
+      .def("set_congestion_control", [](LiveFlows& f, uint32_t node, const std::string& control) {
+        const LiveFlows::Guard guard = f.hold();
+        return f.set_congestion_control(node, control);
+      }, "node"_a, "control"_a,
+           R"(Congestion control, by the kernel's name, of all connections that a node sends on, now or from now on.
+Returns how many there are.)")
       .def("set_window", [](LiveFlows& f, uint32_t flow, double bytes) {
         const LiveFlows::Guard guard = f.hold();
         f.set_window(flow, bytes);

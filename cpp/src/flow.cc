@@ -41,6 +41,7 @@ Flow::Flow(uint32_t index, const FlowConfig& config, const Application& applicat
     const bool rings = std::find(devices.begin(), devices.end(), config.path.front()) != devices.end();
     const Link* device = rings ? &network.links[config.path.front()] : nullptr;
     sender.attach(std::make_unique<SendBuffer>(host, sender, config, profile.mss, device));
+    if (!host.congestion_control.empty()) sender.set_congestion_control(host.congestion_control, 0);
   }
   if (config.receiver_host >= 0) {
     sender.limit_by_receiver();

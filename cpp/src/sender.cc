@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <typeinfo>
 
 #include "netbuf/rate_control.h"
 #include "netbuf/socket_buffer.h"
@@ -369,6 +370,21 @@ void Sender::set_window(double bytes) {
   } else {
     tcb.set_cwnd(std::max<int64_t>(tcb.mss, window));
   }
+}
+
+void Sender::set_congestion_control(std::string_view name, Time now) {
+  if (traits_.ecn_counts || cc_->accurate_ecn()) return;
+  auto other = make_congestion_control(name, tcb.stack);
+  const CongestionControl &present = *cc_, &chosen = *other;
+  if (typeid(present) == typeid(chosen)) return;
+  tcb.now = std::max(tcb.now, now);
+  const bool paced = traits_.paces_window || tcb.pacing_rate > 0;
+  cc_ = std::move(other);
+  if (board.rate) board.rate->watch(cc_->wants_losses() ? cc_.get() : nullptr);
+  traits_.owns_window = cc_->owns_window();
+  traits_.paces_window = paced && profile_.paces && !traits_.owns_window;
+  recovery_->keep_window(*this);
+  if (tcb.established) cc_->init(tcb);
 }
 
 // ---- transmission

@@ -50,7 +50,6 @@ SendBuffer::SendBuffer(Host& host, Sender& sender, const FlowConfig& config, uin
       closed_(application_of(config).sized),
       locked_(config.sndbuf_bytes > 0),
       mss_(mss),
-      expansion_(sender.cc().buffer_windows()),
       explicit_(config.sndbuf_bytes),
       device_(device) {
   packet_bytes_ = written_packet_bytes(mss_, largest_window_);
@@ -85,7 +84,7 @@ void SendBuffer::expand() {
   // Without the time stamp's option.
   const int64_t segment = std::max<int64_t>(mss_ + 12, mss_) + kHeaderRoom + kSharedInfo;
   const auto packet = static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(segment))) + kPacketHead;
-  const int64_t wanted = expansion_ * std::max<int64_t>(kInitialWindow, cwnd_packets_) * packet;
+  const int64_t wanted = sender_.cc().buffer_windows() * std::max<int64_t>(kInitialWindow, cwnd_packets_) * packet;
   if (limit_ < wanted) limit_ = std::min(wanted, host_.settings().tcp_wmem[2]);
 }
 

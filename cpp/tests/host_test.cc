@@ -127,6 +127,45 @@ TEST(what_a_send_buffer_limits_is_counted_as_the_kernel_counts) {
   }
 }
 
+// tcp_reinit_congestion_control: window and ssthresh as they are, what BBR paced is paced on, and BBR's ssthresh, infinite
+// from its beginning, is what a slow start begins with.
+TEST(another_control_takes_over_the_window) {
+  WorldConfig config = world_at(host(64 << 20, 64 << 20), 20, 50, "cubic", 60);
+  config.hosts[0].agent = true;                 // its senders measure rates
+  World world(config, 1);
+  world.run(10 * kSecond);
+  Sender& sender = world.flows()[0].sender;
+  const int64_t window = sender.tcb.cwnd, ssthresh = sender.tcb.ssthresh;
+  CHECK_LT(ssthresh, kInfiniteWindow);          // it has lost something
+  CHECK_EQ(sender.tcb.pacing_rate, 0.0);
+  const CongestionControl* const before = &sender.cc();
+  sender.set_congestion_control("cubic", world.now());
+  CHECK(&sender.cc() == before);                // the kernel, too, leaves what is asked for again
+  sender.set_congestion_control("vegas", world.now());
+  CHECK(&sender.cc() != before);
+  CHECK_EQ(sender.tcb.cwnd, window);
+  CHECK_EQ(sender.tcb.ssthresh, ssthresh);
+  CHECK_EQ(sender.tcb.pacing_rate, 0.0);
+  sender.set_congestion_control("bbr", world.now());
+  CHECK_EQ(sender.tcb.cwnd, window);
+  CHECK_EQ(sender.tcb.ssthresh, kInfiniteWindow);
+  // high_gain (2885 / 1000 + 1 in 256ths: 739) windows in a smoothed round trip, less the margin of 1 %.
+  const double rate = 739.0 / 256 * 0.99 * static_cast<double>(sender.tcb.cwnd_packets) * sender.tcb.mss * 1e9 /
+                      static_cast<double>(sender.tcb.srtt);
+  CHECK_GT(sender.tcb.pacing_rate, 0.99 * rate);
+  CHECK_LT(sender.tcb.pacing_rate, 1.01 * rate);
+  sender.set_congestion_control("vegas", world.now());
+  CHECK_EQ(sender.tcb.cwnd, window);
+  CHECK(sender.tcb.in_slow_start());
+  world.run(world.now() + kSecond);
+  const Tcb& tcb = sender.tcb;
+  const double windows = 2 * tcb.cwnd < tcb.ssthresh ? 2.0 : 1.2;  // tcp_update_pacing_rate
+  const double paced = windows * static_cast<double>(std::max(tcb.cwnd_packets, tcb.packets_out())) * tcb.mss * 1e9 /
+                       static_cast<double>(tcb.srtt);
+  CHECK_GT(tcb.pacing_rate, 0.8 * paced);       // as of what left last
+  CHECK_LT(tcb.pacing_rate, 1.25 * paced);
+}
+
 TEST(a_send_buffer_grows_with_the_window) {
   World world(world_at(host(64 << 20, 64 << 20), 100, 100, "cubic", 700), 1);
   int64_t before = 0;

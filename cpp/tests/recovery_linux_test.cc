@@ -213,6 +213,27 @@ TEST(a_spurious_time_out_is_undone) {
   CHECK_EQ(flow.counters().random_losses + flow.counters().queue_drops, 0u);
 }
 
+TEST(where_another_control_has_come_a_spurious_time_out_is_not_undone) {
+  // As above; tcp_init_congestion_control forgets what the window was (prior_ssthresh = 0).
+  for (const bool changes : {false, true}) {
+    WorldConfig config = worlds::dumbbell(0, 50, 0, {"newreno"});
+    config.links[0].schedule_time_ns = {0, 500 * kMillisecond, 1100 * kMillisecond};
+    config.links[0].schedule_rate_bps = {20e6, 0, 20e6};
+    config.flows[0].receive_buffer_bytes = 60 * 1448;
+    World world(config, 1);
+    world.run(499 * kMillisecond);
+    const int64_t cwnd = world.flows()[0].sender.tcb.cwnd;
+    world.run(1090 * kMillisecond);
+    if (changes) world.flows()[0].sender.set_congestion_control("vegas", world.now());
+    CHECK(worlds::run_until(world, 5 * kSecond, [](const Flow& f) { return f.sender.tcb.state == CaState::open; }));
+    if (changes) {
+      CHECK_LT(world.flows()[0].sender.tcb.cwnd, cwnd / 2);
+    } else {
+      CHECK_GE(world.flows()[0].sender.tcb.cwnd, cwnd);
+    }
+  }
+}
+
 TEST(repeated_time_outs_for_the_same_segment_can_be_spurious) {
   // As above, for long enough for several time-outs, without time stamps: F-RTO alone tells (RFC 5682, 3.2).
   WorldConfig config = worlds::dumbbell(0, 50, 0, {"newreno"});

@@ -2,6 +2,7 @@
 // sockets are SendBuffer and ReceiveBuffer (socket_buffer.h).
 #pragma once
 #include <algorithm>
+#include <string_view>
 #include <vector>
 
 #include "netbuf/config.h"
@@ -67,6 +68,8 @@ class Host {
   HostConfig& settings() { return settings_; }
   bool agent_controlled() const { return settings_.agent; }
   int64_t window_clamp = 0;                // what any of its receivers advertises at most; 0: no clamp
+  // Of all that it sends; empty: what each connection was given.
+  std::string_view congestion_control;
 
   // ---- memory, in pages
   const Level& memory() const { return memory_; }

@@ -19,6 +19,8 @@ class LinuxRecovery : public Recovery {
     if (rtt >= 0) estimate(sender.tcb, rtt);
   }
 
+  void keep_window(Sender&) override { undo_.keep_reduced(); }
+
  protected:
   // RTT estimation: rttvar follows the largest mean deviation of a round trip, decays once a round trip and has
   // min_rto as its floor. mdev_ and rttvar_ are four times the mean deviation, as the RTO adds them.

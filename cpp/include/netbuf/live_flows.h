@@ -93,6 +93,9 @@ class LiveFlows {
   // Of all connections that a node receives, now and from now on, but for those whose receivers are controlled.
   // How many there are.
   size_t clamp_windows(uint32_t node, int64_t bytes);
+  // Of all connections that a node sends on, now and from now on, by the kernel's name (TCP_CONGESTION). How many there are;
+  // std::runtime_error: the kernel has none of this name.
+  size_t set_congestion_control(uint32_t node, const std::string& control);
 
  private:
   static constexpr uint32_t kNone = UINT32_MAX;

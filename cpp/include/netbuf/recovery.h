@@ -19,6 +19,7 @@ class Recovery {
   virtual void on_timer(Sender&) = 0;               // the retransmission timer has expired
   virtual void on_retransmitted(Sender&, uint32_t segment) = 0;
   virtual void on_new_data(Sender&, uint32_t packets) = 0;  // a round of new data has been sent
+  virtual void keep_window(Sender&) {}              // what was reduced so far is not given back, whatever proves needless
   virtual Time rto() const = 0;                     // as it stands, without back-off; 0: no sample yet
   // Undisturbed ACK of data sent once and in order, from oldest_sent to latest_sent: re-arms the timer.
   virtual void on_clean_ack(Sender&, Time oldest_sent, Time latest_sent, uint32_t latest_segment) = 0;

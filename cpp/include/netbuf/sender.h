@@ -51,6 +51,12 @@ class Sender {
   void steer(bool paced, bool fine, bool slow_start);
   void set_window(double bytes);             // an agent's decision
 
+  // TCP_CONGESTION: another control by its name, from now on. One that stands keeps its window, its ssthresh and its state;
+  // the control starts as at the handshake, nothing that was reduced before is given back, and what has been paced stays so
+  // (tcp_reinit_congestion_control; sk_pacing_status). The one that it has already: nothing changes. At an agent's host,
+  // whose senders take rate samples; connections that speak accurate ECN, on which both ends agreed, keep theirs.
+  void set_congestion_control(std::string_view name, Time now);
+
   // ---- the application's side
   void attach(std::unique_ptr<Source> source);
   void attach(std::unique_ptr<SendBuffer> buffer);

@@ -65,6 +65,7 @@ class SendBuffer final : public Source {
   int64_t queued() const { return queued_; }         // sk_wmem_queued
   int64_t unsent() const { return written_ - sent_; }
   const Sender& sender() const { return sender_; }
+  Sender& sender() { return sender_; }
   SendShare share(Time now) const;                   // of the interval
   SendShare whole(Time now) const;                   // of its life
   void begin_interval(Time now) { mark_ = whole(now); }
@@ -94,7 +95,7 @@ class SendBuffer final : public Source {
   // The kernel's: somebody was told that there is no room (SOCK_NOSPACE), and the connection was short of data by it.
   bool no_space_ = false, starved_ = false;
   bool known_ = false;                               // what the other end advertises
-  uint32_t mss_, expansion_;
+  uint32_t mss_;
   int64_t limit_ = 0, explicit_;
   int64_t written_ = 0, una_ = 0, sent_ = 0, queued_ = 0, pages_ = 0;
   int64_t since_asked_ = 0;                          // written since the application last asked for room

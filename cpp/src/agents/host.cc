@@ -2,6 +2,8 @@
 // what a program on it can: the kernel's counters of its connections and its memory.
 #include <cmath>
 #include <limits>
+#include <stdexcept>
+#include <string>
 
 #include "netbuf/agent.h"
 #include "netbuf/socket_buffer.h"
@@ -27,6 +29,10 @@ constexpr std::string_view kFields[] = {
     "delivery_rate_bps",
 };
 
+// What a program may choose for its sockets. BBR starts with an infinite ssthresh, which outlives it: what follows it at
+// once begins with a slow start.
+constexpr std::string_view kBbr = "bbr", kChoices[] = {"cubic", kBbr, "vegas"};
+
 struct Start {
   Time time = 0, interrupted = 0, pressure = 0;
   uint64_t opened = 0, closed = 0, ring_drops = 0;
@@ -42,7 +48,8 @@ int64_t received_bytes(const Host& host) {
 
 class HostAgent final : public AgentOf<Start> {
  public:
-  explicit HostAgent(const Parameters&) : AgentOf(std::size(kFields), 9) {}
+  explicit HostAgent(const Parameters& parameters)
+      : AgentOf(std::size(kFields), 11), choices_(parameters.as<uint32_t>("choices")) {}
 
   std::vector<std::string> fields() const override { return {std::begin(kFields), std::end(kFields)}; }
   std::vector<Control> controls() const override {
@@ -55,7 +62,9 @@ class HostAgent final : public AgentOf<Start> {
             {"tcp_wmem_max_bytes", 1, kMost, bytes},
             {"limit_output_bytes", 1, kMost, bytes},
             {"notsent_lowat_bytes", 1, 1LL << 32, "bytes in [1, 2^32]"},
-            {"window_clamp_bytes", 1, kMost, bytes}};
+            {"window_clamp_bytes", 1, kMost, bytes},
+            {"congestion_control", 0, std::size(kChoices) - 1, "the number of a congestion control: 0 cubic, 1 bbr, 2 vegas"},
+            {"slow_start", 0, 1, "0 or 1"}};
   }
   std::string_view what() const override { return "hosts under an agent's control"; }
 
@@ -94,6 +103,12 @@ class HostAgent final : public AgentOf<Start> {
     set(7, settings.notsent_lowat_bytes);
     set(8, host.window_clamp);
     if (!settings.devices.empty()) world.resize_ring(index, ring);
+    if (!std::isnan(control[9])) choose(host, choice(control[9]), world.now());
+    if (control[10] >= 1 && !host.congestion_control.empty()) {
+      const std::string_view own = host.congestion_control;
+      choose(host, own == kBbr ? kChoices[0] : kBbr, world.now());
+      choose(host, own, world.now());
+    }
   }
 
   // Hosts wait for nothing but the end of an interval.
@@ -174,6 +189,21 @@ class HostAgent final : public AgentOf<Start> {
   }
 
  private:
+  std::string_view choice(double number) const {
+    const auto index = static_cast<uint32_t>(number);
+    if ((choices_ >> index & 1) == 0) {
+      throw std::invalid_argument("congestion_control = " + std::to_string(index) + ": must be one that choices = " +
+                                  std::to_string(choices_) + " has");
+    }
+    return kChoices[index];
+  }
+  static void choose(Host& host, std::string_view control, Time now) {
+    if (host.congestion_control == control) return;
+    host.congestion_control = control;
+    for (SendBuffer* one : host.senders()) {
+      if (!one->closed()) one->sender().set_congestion_control(control, now);
+    }
+  }
   static uint64_t ring_drops(World& world, const Host& host) {
     uint64_t drops = 0;
     for (const uint32_t device : host.settings().devices) drops += world.links()[device].counters().queue_drops;
@@ -187,12 +217,16 @@ class HostAgent final : public AgentOf<Start> {
     }
     return packets;
   }
+
+  const uint32_t choices_;
 };
 
 const Entry<AgentRecord> entry{{
     .name = "host",
     .meaning = "sets a host's buffers: its ring, and what its sockets' buffers start with and may grow to",
     .make = make_kind<HostAgent>,
+    .parameters = {whole("choices", 0, 0, (1 << std::size(kChoices)) - 1,
+                         "what may be chosen as congestion control: the sum of 1 (cubic), 2 (bbr), 4 (vegas)")},
 }};
 
 }  // namespace

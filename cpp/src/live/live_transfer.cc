@@ -137,6 +137,26 @@ size_t LiveFlows::clamp_windows(uint32_t node, int64_t bytes) {
   return count;
 }
 
+size_t LiveFlows::set_congestion_control(uint32_t node, const std::string& control) {
+  for (std::vector<LiveSocket>* sockets : {&flow_sockets_, &sender_sockets_}) {
+    for (LiveSocket& socket : *sockets) {
+      if (routes_[socket.route].sender_node == node) socket.cc = control;
+    }
+  }
+  size_t count = 0;
+  for (const Place& place : places_) {
+    if (!place.connection || !place.connection->sender || routes_[place.connection->socket->route].sender_node != node) {
+      continue;
+    }
+    if (setsockopt(place.connection->sender.get(), IPPROTO_TCP, TCP_CONGESTION, control.data(),
+                   static_cast<socklen_t>(control.size())) != 0) {
+      fail_system("congestion control " + control);
+    }
+    ++count;
+  }
+  return count;
+}
+
 // Again after each read, in which autotuning may have set it to what the buffer has grown to.
 void LiveFlows::clamp(const Connection& connection) const {
   const uint32_t route = connection.socket->route;
