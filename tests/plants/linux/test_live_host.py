@@ -17,6 +17,7 @@ from netbuf_gym.plants.linux.kinds import host as live
 from netbuf_gym.plants.linux.proxy import processes
 from netbuf_gym.plants.linux.proxy.workload import MOST_FAILURES, Workload
 from netbuf_gym.plants.linux.relayed import Proxy, split_proxy_work
+from netbuf_gym.tasks.host_buffers.settings import CHOICES
 from netbuf_gym.tasks.host_buffers.telemetry import CONTROLS, TELEMETRY
 from tests.helpers import machines
 from tests.helpers.busy_machine import undisturbed
@@ -43,6 +44,7 @@ def telemetry(env):
 def test_names_are_those_of_the_kind():
     assert live.TELEMETRY == TELEMETRY.names
     assert live.CONTROLS == tuple(one.name for one in CONTROLS)
+    assert live.CHOICES == CHOICES
 
 
 @pytest.mark.slow
@@ -73,6 +75,39 @@ def test_what_is_set_is_set_and_acts(possible):
     assert large["connections"] == 1 and large["flows_sending"] == 1 and small["connections_opened"] == 1
     counted = engine.plant.report(0)[0]
     assert counted["sent_bytes"] == pytest.approx(small["sent_bytes"] + large["sent_bytes"]) and counted["rtt_count"] > 100
+    env.close()
+
+
+@pytest.mark.parametrize("have", [["reno", "cubic", "bbr"], ["reno", "cubic"]])
+def test_a_choice_that_the_kernel_lacks_is_named(tmp_path, monkeypatch, have):
+    monkeypatch.setattr(live, "AVAILABLE", tmp_path / "available")
+    live.AVAILABLE.write_text(" ".join(have) + "\n")
+    live._require_choices(0)
+    if "bbr" in have:
+        live._require_choices(0b011)
+        with pytest.raises(OSError, match=r"no vegas loaded; valid: controls = \['cubic', 'bbr'\]"):
+            live._require_choices(0b111)
+    else:
+        with pytest.raises(OSError, match="valid: a kernel with cubic and bbr"):
+            live._require_choices(0b001)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("proxy", [None, "plain"])
+def test_the_congestion_control_of_connections_that_stand(possible, proxy):
+    """Of what `ss` would show, and what leaves on: BBR, CUBIC again, and a slow start anew."""
+    if "bbr" not in live.AVAILABLE.read_text().split():
+        pytest.skip("this kernel has no BBR loaded")
+    plant = {"name": "linux", "proxy": proxy} if proxy else "linux"
+    world = {**WORLD, "duration_s": 8.0}
+    kwargs = {"plant": plant, "interval_s": 2.0, "scenario": world, "recipe": "control", "controls": ["cubic", "bbr"]}
+    env = gym.make("netbuf/HostBuffers-v0", disable_env_checker=True, actions="multi", **kwargs)
+    env.reset(seed=1)
+    same = int(env.unwrapped.engine.task.keep_action[0])
+    for choice in (2, 0, 1, 3):  # bbr, as it is, cubic, anew
+        _, _, _, _, info = env.step([same, choice])
+        assert "failure" not in info, info
+        assert telemetry(env)["total_throughput_bps"] > 15e6
     env.close()
 
 

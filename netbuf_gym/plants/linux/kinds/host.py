@@ -7,6 +7,7 @@ import os
 import site
 import time
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 from netbuf_gym.plants.linux.kinds import base
@@ -18,8 +19,12 @@ from netbuf_gym.plants.linux.sysctls import INT_MAX, KINDS, PLACES
 NAN = math.nan
 CONTROLS = (
     *("ring_packets", "socket_bytes", "tcp_rmem_default_bytes", "tcp_rmem_max_bytes", "tcp_wmem_default_bytes"),
-    *("tcp_wmem_max_bytes", "limit_output_bytes", "notsent_lowat_bytes", "window_clamp_bytes"),
+    *("tcp_wmem_max_bytes", "limit_output_bytes", "notsent_lowat_bytes", "window_clamp_bytes", "congestion_control"),
+    "slow_start",
 )
+CHOICES = ("cubic", "bbr", "vegas")
+"""Congestion controls by the number of the control, under the kernel's names, which are the package's."""
+AVAILABLE = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
 TELEMETRY = (
     *("elapsed_s", "sent_bytes", "received_bytes", "throughput_bps", "total_throughput_bps", "latency_s", "rtt_min_s", "loss"),
     *("packets_sent", "packets_retransmitted", "connections", "connections_opened", "connections_closed", "flows_sending"),
@@ -80,8 +85,32 @@ class BufferSysctls:
         self._files = {}
 
 
+def _require_choices(choices: int) -> None:
+    """Raise OSError where this kernel lacks one of the congestion controls that agents choose among, or BBR for a slow start.
+
+    Args:
+        choices: Sum of 1, 2 and 4 for each of `CHOICES`.
+    """
+    have = AVAILABLE.read_text().split()
+    wanted = [name for number, name in enumerate(CHOICES) if choices >> number & 1]
+    if not wanted or {*wanted, "bbr", "cubic"} <= set(have):
+        return
+    here = [name for name in CHOICES if name in have]
+    if not {"bbr", "cubic"} <= set(here):
+        raise OSError(
+            f"controls = {wanted}: this kernel has {here} loaded; valid: a kernel with cubic and bbr (modprobe tcp_bbr)"
+        )
+    lacking = next(name for name in wanted if name not in here)
+    raise OSError(
+        f"controls = {wanted}: this kernel has no {lacking} loaded; valid: controls = {here}, or modprobe tcp_{lacking}"
+    )
+
+
 class TunedHost:
     """A host controlled by an agent."""
+
+    workload: Workload | None = None
+    """Real programs that send and receive in place of the world's flows."""
 
     def __init__(self, world: Any, host: dict[str, Any]):
         from netbuf_gym.plants.linux.host_meter import HostMeter
@@ -96,6 +125,7 @@ class TunedHost:
         self.meter = HostMeter(behind=[TARGET[1]] if world.setup.get("work") else [])
         self.interrupted_s = 0.0
         self.window_clamp = 0
+        self.congestion_control = ""
         self.sums = dict.fromkeys(("sent_bytes", "received_bytes", "packets_sent", "packets_retransmitted"), 0.0)
         self.memory_s, self.memory_max, self.seconds = 0.0, 0.0, 0.0
         if not math.isnan(self.ring_packets):
@@ -115,6 +145,19 @@ class TunedHost:
         if "window_clamp_bytes" in controls:
             self.window_clamp = min(max(round(controls["window_clamp_bytes"]), 1), INT_MAX)
             self.world.flows.clamp_windows(self.node.number, self.window_clamp)
+        if "congestion_control" in controls:
+            self._choose(CHOICES[round(controls["congestion_control"])])
+        if controls.get("slow_start", 0) >= 1 and self.congestion_control:
+            own = self.congestion_control
+            self._choose("bbr" if own != "bbr" else "cubic")  # BBR begins with an infinite ssthresh, which outlives it
+            self._choose(own)
+
+    def _choose(self, name: str) -> None:
+        """Set the congestion control of what the host sends; the kernel leaves connections alone that have it already."""
+        self.congestion_control = name
+        self.world.flows.set_congestion_control(self.node.number, name)
+        if self.workload is not None:
+            self.workload.set_congestion_control(name)
 
     def _resize(self, packets: float) -> None:
         """Resize the ring: the queue of the links that leave the host, and that of its device."""
@@ -178,6 +221,7 @@ class Kind(base.Kind):
 
     def __init__(self, world: Any):
         super().__init__(world)
+        _require_choices(world.setup["parameters"].get("choices", 0))
         site.main()  # makes numpy importable, which a world's process does without otherwise
         self._hosts: list[TunedHost] = []
         self._workload: Any = None
@@ -187,6 +231,7 @@ class Kind(base.Kind):
                 self._hosts.append(TunedHost(world, world.setup["hosts"][place]))
             if world.setup.get("work"):
                 self._workload = Workload(world, world.setup["work"], world.setup["seed"])
+                self._hosts[0].workload = self._workload
         except BaseException:
             self.close()
             raise
@@ -214,6 +259,8 @@ class Kind(base.Kind):
             self._workload.look()
             if self._hosts[0].window_clamp:
                 self._workload.clamp_windows(self._hosts[0].window_clamp)
+            if self._hosts[0].congestion_control:  # of connections that came since
+                self._workload.set_congestion_control(self._hosts[0].congestion_control)
         for host in self._hosts:
             host.meter.look()
 

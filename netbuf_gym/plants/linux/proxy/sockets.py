@@ -20,6 +20,21 @@ def clamp_windows(pid: int, size_bytes: int) -> int:
     Raises:
         OSError: this process may not; the message says why.
     """
+    return _set_option(pid, TCP_WINDOW_CLAMP, size_bytes, "windows of a proxy's connections cannot be clamped here")
+
+
+def set_congestion_control(pid: int, name: str) -> int:
+    """Set the congestion control of all TCP connections that a process has now; return their number.
+
+    Raises:
+        OSError: this process may not; the message says why.
+    """
+    what = "the congestion control of a proxy's connections cannot be set here"
+    return _set_option(pid, socket.TCP_CONGESTION, name.encode(), what)
+
+
+def _set_option(pid: int, option: int, value: int | bytes, refusal: str) -> int:
+    """Set an option of TCP on all connections of a process; return their number."""
     count = missing = number = 0
     process = system.pidfd_open(pid)
     try:
@@ -30,20 +45,19 @@ def clamp_windows(pid: int, size_bytes: int) -> int:
                 if error.errno == errno.ESRCH:
                     return count
                 if error.errno != errno.EBADF:
-                    why = f"windows of a proxy's connections cannot be clamped here: {error.strerror}"
-                    raise OSError(error.errno, why) from None
+                    raise OSError(error.errno, f"{refusal}: {error.strerror}") from None
                 missing += 1
             else:
                 missing = 0
-                count += _clamp_connection(descriptor, size_bytes)
+                count += _set_on_connection(descriptor, option, value)
             number += 1
         return count
     finally:
         os.close(process)
 
 
-def _clamp_connection(descriptor: int, size_bytes: int) -> bool:
-    """Clamp the window of a connection; return whether the descriptor is one."""
+def _set_on_connection(descriptor: int, option: int, value: int | bytes) -> bool:
+    """Set an option of TCP on a connection; return whether the descriptor is one."""
     try:
         one = socket.socket(fileno=descriptor)
     except OSError:
@@ -52,6 +66,6 @@ def _clamp_connection(descriptor: int, size_bytes: int) -> bool:
     with one, suppress(OSError):
         if one.family in (socket.AF_INET, socket.AF_INET6) and one.type == socket.SOCK_STREAM:
             one.getpeername()  # fails for a listening socket
-            one.setsockopt(socket.IPPROTO_TCP, TCP_WINDOW_CLAMP, size_bytes)
+            one.setsockopt(socket.IPPROTO_TCP, option, value)
             return True
     return False

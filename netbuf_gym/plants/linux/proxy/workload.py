@@ -12,7 +12,7 @@ from netbuf_gym.plants.linux.netlink import CC_ALGO, Routing
 from netbuf_gym.plants.linux.nodes import DEVICE
 from netbuf_gym.plants.linux.proxy.health import HealthProbe
 from netbuf_gym.plants.linux.proxy.processes import Program, Shadowsocks, find_program, start_script
-from netbuf_gym.plants.linux.proxy.sockets import clamp_windows
+from netbuf_gym.plants.linux.proxy.sockets import clamp_windows, set_congestion_control
 
 TARGET = ("127.0.0.1", 9000)
 PORT = 8388
@@ -117,6 +117,11 @@ class Workload:
         """Clamp the windows of the connections that the proxy has now at its host; OSError where that cannot be."""
         if self._proxies:
             clamp_windows(self._proxies[0].process.pid, size_bytes)
+
+    def set_congestion_control(self, name: str) -> None:
+        """Set the congestion control of the connections that the proxy has now; OSError where that cannot be."""
+        if self._proxies:
+            set_congestion_control(self._proxies[0].process.pid, name)
 
     def close(self) -> None:
         """End all programs."""
