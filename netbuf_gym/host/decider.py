@@ -24,6 +24,9 @@ NON_RULE_ARGUMENTS = ("plant", "interval_s", "threads", "max_episode_steps", "sc
 """Arguments of environments that have no influence on observations and decisions."""
 
 
+_BUFFERS = "valid: a controller of buffers alone"
+
+
 class Decider(Protocol):
     """Protocol of deciders."""
 
@@ -88,7 +91,7 @@ def make_decider(controller: Controller, interval_s: float, in_force: Mapping[st
     if isinstance(controller, Setting):
         if controller.cc is not None:
             why = f"sets congestion control {controller.cc!r}, which is not tuned here"
-            raise ConfigError(f"controller {controller.name!r} {why}; valid: a controller of buffers alone")
+            raise ConfigError(f"controller {controller.name!r} {why}; {_BUFFERS}")
         return FixedControls(controller.settings.controls, controller.name)
     if isinstance(controller, Bpftune):
         return ChangedControlsDecider(
@@ -117,6 +120,10 @@ class ControllerDecider:
         recipe, history = own.pop("recipe", "default"), own.pop("history", None)
         self.name = controller.name
         self._rules = rules = record.rules(recipe, history, 1, **record.rules.world_arguments(first), **own)
+        if rules.controls:
+            raise ConfigError(
+                f"controller {controller.name!r} chooses congestion controls, which are not tuned here; {_BUFFERS}"
+            )
         there = _with_host_settings(rules.control(first), in_force)
         policy = controller.start(rules, [0])
         if policy is None:

@@ -27,6 +27,8 @@ def settings(ring=256, tcp=None, **changes):
         "limit_output_bytes": 2.0**20,
         "notsent_lowat_bytes": 2.0**26,
         "window_clamp_bytes": 2.0**26,
+        "congestion_control": 0.0,
+        "slow_start": np.nan,
         **changes,
     }
     return [float(values[control.name]) for control in CONTROLS]

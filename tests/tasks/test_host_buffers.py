@@ -104,7 +104,7 @@ def test_auter_observation_golden():
     assert [feature.name for feature in AUTER_FEATURES][:3] == ["throughput", "latency", "loss"] and len(AUTER_FEATURES) == 7
 
 
-@pytest.mark.parametrize("recipe", ["default", "auter", "direct"])
+@pytest.mark.parametrize("recipe", ["default", "auter", "direct", "control"])
 def test_observations_are_defined_whatever_was_measured(recipe):
     task = HostBuffers(recipe)
     for ring in (256, math.nan):
@@ -254,7 +254,7 @@ def test_settings_themselves():
     assert decoded(task, tracker(settings=[settings(ring=math.nan)]), np.zeros(4)).get("ring_packets") is None
 
 
-@pytest.mark.parametrize("recipe", ["default", "auter", "direct"])
+@pytest.mark.parametrize("recipe", ["default", "auter", "direct", "control"])
 def test_whatever_is_decided_plants_take_it(recipe):
     task, made = HostBuffers(recipe), tracker(8)
     task.action_space.seed(1)

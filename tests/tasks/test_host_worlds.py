@@ -152,7 +152,7 @@ def test_worlds_without_a_place_are_refused():
         HostBuffers(agents=2).control(Scenario(links=links, flows=some, hosts=[Host(name="a")], duration_s=1))
 
 
-@pytest.mark.parametrize("recipe", ["default", "auter", "direct"])
+@pytest.mark.parametrize("recipe", ["default", "auter", "direct", "control"])
 def test_the_checker_has_nothing_to_say(recipe, recwarn):
     env = gym.make("netbuf/HostBuffers-v0", recipe=recipe, scenario=SMALL, disable_env_checker=True)
     check_env(env.unwrapped, skip_render_check=True)

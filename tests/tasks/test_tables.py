@@ -27,7 +27,7 @@ SMALL = {"name": "rlbm/default", "queue_packets": 2, "duration_s": 10, "rate_mbp
 WORLDS = {
     "congestion_window": [{"scenario": "ppcc/4"}, {"scenario": "ppcc/4", "recipe": "ppcc"}],
     "receiver_window": [{"acts_on": "target_and_k"}, {"recipe": "nuwa"}],
-    "host_buffers": [{"recipe": recipe, "scenario": "auter/training"} for recipe in ("default", "auter", "direct")],
+    "host_buffers": [{"recipe": recipe, "scenario": "auter/training"} for recipe in ("default", "auter", "direct", "control")],
     "queue_threshold": [{"scenario": SMALL, "recipe": recipe} for recipe in ("default", "thesis-text", "thesis-code")],
 }
 

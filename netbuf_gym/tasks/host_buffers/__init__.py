@@ -1,13 +1,14 @@
 """The host-buffers task: a host decides how large its ring, its socket buffers and its TCP buffers are."""
 
+from netbuf_gym.tasks.host_buffers.adaptive import AdaptiveControl
 from netbuf_gym.tasks.host_buffers.baselines import CONTROLLERS, Bpftune, KeepSettings, Setting, WithCongestionControl
 from netbuf_gym.tasks.host_buffers.metrics import MEASURES
-from netbuf_gym.tasks.host_buffers.observations import AUTER_FEATURES, DEFAULT_FEATURES
+from netbuf_gym.tasks.host_buffers.observations import AUTER_FEATURES, CONTROL_FEATURES, DEFAULT_FEATURES
 from netbuf_gym.tasks.host_buffers.random_paths import HostPaths, make_host_world
 from netbuf_gym.tasks.host_buffers.report import episode_reports
 from netbuf_gym.tasks.host_buffers.rewards import REWARDS, AuterReward, HostUtility
 from netbuf_gym.tasks.host_buffers.scenarios import SCENARIOS
-from netbuf_gym.tasks.host_buffers.settings import DEFAULT, GRID, NAMED, Settings
+from netbuf_gym.tasks.host_buffers.settings import CHOICES, DEFAULT, GRID, NAMED, Settings
 from netbuf_gym.tasks.host_buffers.task import HostBuffers
 from netbuf_gym.tasks.host_buffers.telemetry import HOST, TELEMETRY
 from netbuf_gym.tasks.host_buffers.tracker import Meter
@@ -26,7 +27,9 @@ RECORD = TaskRecord(
 
 __all__ = [
     "AUTER_FEATURES",
+    "CHOICES",
     "CONTROLLERS",
+    "CONTROL_FEATURES",
     "DEFAULT",
     "DEFAULT_FEATURES",
     "GRID",
@@ -37,6 +40,7 @@ __all__ = [
     "REWARDS",
     "SCENARIOS",
     "TELEMETRY",
+    "AdaptiveControl",
     "AuterReward",
     "Bpftune",
     "HostBuffers",

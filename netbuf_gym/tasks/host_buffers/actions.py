@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import itertools
+import math
+from dataclasses import dataclass
 
 import gymnasium as gym
 import numpy as np
 
 from netbuf_gym.tasks.actions import FactorActions
-from netbuf_gym.tasks.host_buffers.settings import RING_RANGE, SOCKET_RANGE, TCP_RANGE
+from netbuf_gym.tasks.host_buffers.settings import CHOICES, RING_RANGE, SOCKET_RANGE, TCP_RANGE
 from netbuf_gym.tasks.host_buffers.tracker import CONTROL, Tracker
 
 RING_STEP, BYTES_STEP = 8, 1024
@@ -37,6 +39,8 @@ RANGES: dict[str, tuple[float, float]] = {
     "limit_output_bytes": (16_384.0, 67_108_864.0),
     "notsent_lowat_bytes": (4096.0, 67_108_864.0),
     "window_clamp_bytes": (4096.0, 67_108_864.0),
+    "congestion_control": (0.0, len(CHOICES) - 1.0),
+    "slow_start": (0.0, 1.0),
 }
 """Range of each control."""
 
@@ -58,9 +62,48 @@ LAYER_CONTROLS = {
     "window_clamp": "window_clamp_bytes",
 }
 
+_CONGESTION = CONTROL["congestion_control"]
 _RING, _SOCKET = CONTROL["ring_packets"], CONTROL["socket_bytes"]
 _TCP = [CONTROL[f"tcp_{side}_{which}_bytes"] for side in ("rmem", "wmem") for which in ("default", "max")]
 _SIDES = [(_TCP[0], _TCP[1]), (_TCP[2], _TCP[3])]
+
+
+@dataclass(frozen=True)
+class ControlActions:
+    """Mapping of actions to factors of layers' buffers, and to a choice of the congestion control.
+
+    Attributes:
+        factors: Mapping of the first part: of a flat action below `len(factors.levels)`, or of all but the last number.
+        choices: Names that are chosen among, of `CHOICES`.
+        space: `Discrete`: the factors', then each choice, then a slow start of the present control; or `MultiDiscrete`: the
+            factors', then 0 for the present control, 1 + i for choice i, the last for a slow start of the present one.
+    """
+
+    factors: FactorActions
+    choices: tuple[str, ...]
+    space: gym.Space
+
+    @property
+    def neutral_action(self) -> np.ndarray | int:
+        """Action that keeps everything as it is."""
+        own = self.factors.neutral_action
+        return own if isinstance(own, int) else np.append(own, 0)
+
+    def decode(self, action: np.ndarray) -> tuple[dict[str, np.ndarray], np.ndarray]:
+        """Return the factors by layer, and what is chosen, int64 `(rows,)`: 0: as it is; 1 + i: `choices[i]`; then: anew."""
+        if self.factors.levels is None:
+            return self.factors.decode(action[:, :-1]), action[:, -1]
+        chosen = np.maximum(action - (len(self.factors.levels) - 1), 0)
+        return self.factors.decode(np.where(chosen > 0, self.factors.neutral_action, action)), chosen
+
+
+def make_control_actions(layers: tuple[str, ...], choices: tuple[str, ...], flat: bool) -> ControlActions:
+    """Return the mapping of actions to factors of these layers and a choice among these congestion controls."""
+    factors = make_factor_actions(layers, flat)
+    if factors.levels is not None:
+        return ControlActions(factors, choices, gym.spaces.Discrete(len(factors.levels) + len(choices) + 1))
+    sizes = [*(len(one) for one in factors.choices), len(choices) + 2]
+    return ControlActions(factors, choices, gym.spaces.MultiDiscrete(sizes))
 
 
 def make_factor_actions(layers: tuple[str, ...], flat: bool) -> FactorActions:
@@ -145,6 +188,27 @@ def decode_default(
         allowed = request_ring(np.sign(factors["ring"] - 1), tracker, requests, connections)
         out[:, _RING] = np.where(allowed, out[:, _RING], now[:, _RING])
     return remember_unreported(tracker, out)
+
+
+def decode_choice(chosen: np.ndarray, choices: tuple[str, ...], tracker: Tracker, out: np.ndarray) -> np.ndarray:
+    """Write the chosen congestion controls into `out` and return it; a slow start of what was never chosen is none.
+
+    Args:
+        chosen: As `ControlActions.decode` returns it.
+        choices: Names that are chosen among.
+        tracker: Tracker of the hosts, which remembers what was chosen and when.
+        out: Array that is written to, float64 `(rows, controls)`.
+    """
+    numbers = np.array([math.nan, *(float(CHOICES.index(name)) for name in choices), math.nan])
+    now = tracker.settings[:, _CONGESTION]
+    anew = (chosen == len(choices) + 1) & ~np.isnan(now)
+    wanted = np.where(anew, now, numbers[chosen])
+    changes = ~np.isnan(wanted) & ((wanted != now) | anew)
+    out[:, _CONGESTION] = wanted
+    out[:, CONTROL["slow_start"]] = np.where(anew, 1.0, math.nan)
+    tracker.chosen_ago_s[changes] = 0
+    np.copyto(now, wanted, where=changes)
+    return out
 
 
 def _scale(now: np.ndarray, factor: np.ndarray, bounds: tuple[float, float]) -> np.ndarray:

@@ -16,6 +16,7 @@ from netbuf_gym.errors import ConfigError, quote
 from netbuf_gym.scenarios import Scenario
 from netbuf_gym.scenarios.catalogue import CONGESTION_CONTROLS, parse_congestion_control
 from netbuf_gym.tasks.host_buffers.actions import to_unit
+from netbuf_gym.tasks.host_buffers.adaptive import AdaptiveControl
 from netbuf_gym.tasks.host_buffers.hosts import apply_settings, change_hosts, find_agent_hosts, with_congestion_control
 from netbuf_gym.tasks.host_buffers.observations import DEFAULT_FEATURES
 from netbuf_gym.tasks.host_buffers.settings import (
@@ -219,7 +220,7 @@ def parse_setting(numbers: str) -> Setting:
 CONTROLLERS = Named(
     controller_names,
     make_baseline,
-    {"keep": KeepSettings, "bpftune": Bpftune, "random": RandomAction},
+    {"keep": KeepSettings, "bpftune": Bpftune, "adaptive": AdaptiveControl, "random": RandomAction},
     {"setting": parse_setting},
     own=make_controller,
 )

@@ -10,13 +10,14 @@ from typing import Any, Protocol
 import numpy as np
 
 from netbuf_gym.errors import ConfigError, ScenarioError, describe_scenario
+from netbuf_gym.scenarios.catalogue import get_control_name
 from netbuf_gym.scenarios.hosts import Host
 from netbuf_gym.scenarios.links import Link
 from netbuf_gym.scenarios.traffic import FlowList
 from netbuf_gym.scenarios.types import DATA_BYTES, Scenario
 from netbuf_gym.tasks.flows import LEAST_RTT_S, links_at
 from netbuf_gym.tasks.host_buffers.actions import INITIAL_VALUES
-from netbuf_gym.tasks.host_buffers.settings import Settings
+from netbuf_gym.tasks.host_buffers.settings import CHOICES, Settings
 from netbuf_gym.tasks.host_buffers.telemetry import CONTROLS
 from netbuf_gym.tasks.task import outage_message
 from netbuf_gym.utils.sums import sequential_sum
@@ -76,12 +77,30 @@ def initial_settings(scenario: Scenario, host: Host) -> list[float]:
         "limit_output_bytes": host.limit_output_bytes,
         "notsent_lowat_bytes": host.notsent_lowat_bytes,
         "window_clamp_bytes": None,
+        "congestion_control": _chosen_control(scenario, host),
+        "slow_start": None,
     }
     settings = []
     for control in CONTROLS:
         value = said[control.name]
         settings.append(INITIAL_VALUES.get(control.name, math.nan) if value is None else float(value))
     return settings
+
+
+def _chosen_control(scenario: Scenario, host: Host) -> int | None:
+    """Return the number in `CHOICES` of the one congestion control of what a host sends; None: others, or several."""
+    names = set()
+    for flow in scenario.flows:
+        if flow.sender_host == host.name:
+            names.add(get_control_name(flow.cc))
+    for sender in () if scenario.traffic is None else scenario.traffic.senders:
+        relay = sender.relay
+        if relay is not None and relay.host == host.name:
+            names.add(get_control_name(sender.cc if relay.cc is None else relay.cc))
+        elif sender.sender_host == host.name:
+            names.add(get_control_name(sender.cc))
+    name = names.pop() if len(names) == 1 else None
+    return CHOICES.index(name) if name in CHOICES else None
 
 
 def _ring_packets(scenario: Scenario, host: Host) -> float | None:

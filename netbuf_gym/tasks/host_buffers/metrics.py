@@ -43,10 +43,10 @@ MEASURES = Measures(
     scatter=(("rtt_ratio", "latency / base RTT"), ("throughput_mbps", "throughput (Mbit/s)")),
     score_says="Utility = ln(throughput of a connection / fair share) - 0.2 (latency / base RTT - 1) - 0.03 ln(1 + memory / "
     "twice the path's product), mean over the intervals.",
-    baselines=("default", "tune-1", "tune-2", "max", "autotuning", "bbr", "bpftune", "random"),
+    baselines=("default", "tune-1", "tune-2", "max", "autotuning", "bbr", "vegas", "bpftune", "random"),
     benchmark=("auter/local", "auter/es-ea", "auter/any"),
     shown=("default", "max", "autotuning"),
-    ranked_beside=("cubic", "newreno", "vegas", *PAIRS),
+    ranked_beside=("cubic", "newreno", *PAIRS),
     heuristics=("default", "tune-1", "tune-2", "max", "autotuning", "bpftune", "keep"),
     constants=tuple(f"setting:{ring}:{tcp}:{GRID_SOCKET_BYTES[0]}" for ring in GRID_RINGS[1::2] for tcp in GRID_TCP_BYTES),
 )

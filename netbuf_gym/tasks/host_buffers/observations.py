@@ -6,7 +6,7 @@ import numpy as np
 
 from netbuf_gym.scenarios.limits import DATA_BYTES
 from netbuf_gym.tasks.features import Feature
-from netbuf_gym.tasks.host_buffers.settings import RING_RANGE, SOCKET_RANGE, TCP_RANGE
+from netbuf_gym.tasks.host_buffers.settings import CHOICES, RING_RANGE, SOCKET_RANGE, TCP_RANGE
 from netbuf_gym.tasks.host_buffers.tracker import CONTROL, FIELD, Tracker
 
 RATE_RANGE_BPS = (1e4, 1e10)
@@ -64,9 +64,28 @@ DEFAULT_FEATURES = (
 )
 """Features of the default recipe, from what Linux reports of a host's sockets, and from recent peak rates and least RTT."""
 
+CONTROL_FEATURES = (
+    *DEFAULT_FEATURES,
+    Feature("buffer_in_unbound_bdp", 1 / 16, 4096, "log of TCP maximum / (unbound delivery rate * least round trip)", floor=-1),
+    Feature("buffer_near_unbound_bdp", 1 / 4, 4, "likewise, more finely", floor=-1),
+    Feature("rate_in_unbound", 1 / 64, 1, "log of rate of a connection / unbound rate"),
+    Feature("own_queue", 1, 1024, "log of 1 + packets of a connection that wait: rate * (latency - least round trip)"),
+    Feature("queue_at_unbound", 1, 1024, "log of 1 + packets that would wait at the unbound rate"),
+    Feature("unbound_ago", 1, 64, "log of 1 + intervals since the last one that no buffer bound"),
+    Feature("chosen_ago", 1, 64, "log of 1 + intervals since the congestion control was chosen"),
+    Feature("bound", 0, 1, "whether a buffer bound"),
+    *(Feature(name, 0, 1, f"whether {name} was chosen") for name in CHOICES),
+)
+"""Features of the recipe `control`: those of the default one, estimates from intervals that no buffer bound, the control."""
+
 _COLUMN = {feature.name: column for column, feature in enumerate(DEFAULT_FEATURES)}
 _LOG_FEATURES = _COLUMN["rwnd_limited"]
 """Number of leading features that are logarithms."""
+
+_UNBOUND = len(DEFAULT_FEATURES)
+"""Number of the first feature that only the recipe `control` has."""
+_UNBOUND_LOGS = len(CONTROL_FEATURES) - 1 - len(CHOICES) - _UNBOUND
+"""Number of these that are logarithms, the first of them."""
 
 _ONE, _TINY = np.float32(1), np.float32(1e-9)
 
@@ -81,6 +100,7 @@ def _log_scales(features: tuple[Feature, ...]) -> tuple[np.ndarray, np.ndarray]:
 
 
 _SCALE, _OFFSET = _log_scales(DEFAULT_FEATURES[:_LOG_FEATURES])
+_UNBOUND_SCALE, _UNBOUND_OFFSET = _log_scales(CONTROL_FEATURES[_UNBOUND : _UNBOUND + _UNBOUND_LOGS])
 _AUTER_LOG_COLUMNS = (0, 1, 3, 4, 5, 6)
 _AUTER_SCALE, _AUTER_OFFSET = _log_scales(tuple(AUTER_FEATURES[k] for k in _AUTER_LOG_COLUMNS))
 
@@ -105,19 +125,46 @@ def observe_auter(tracker: Tracker, out: np.ndarray) -> np.ndarray:
     return np.clip(out, 0, 1, out=out)
 
 
+def _known_ratio(value: np.ndarray, to: np.ndarray) -> np.ndarray:
+    """Return value / to; 1 where either is unknown, 0."""
+    known = (to > 0) & (value > 0)
+    return np.where(known, value / np.where(known, to, _ONE), _ONE)
+
+
+def observe_control(tracker: Tracker, out: np.ndarray) -> np.ndarray:
+    """Write the features of `CONTROL_FEATURES`, each clipped to its range, into `out` of shape `(46, rows)`; return `out`."""
+    observe_default(tracker, out[:_UNBOUND])
+    waits_s = np.where(tracker.latency > 0, np.maximum(tracker.latency - tracker.least_rtt, np.float32(0)), np.float32(0))
+    in_bdp = _known_ratio(tracker.tcp_max, tracker.unbound_delivery * tracker.least_rtt / np.float32(8))
+    logs = out[_UNBOUND : _UNBOUND + _UNBOUND_LOGS]
+    logs[0] = logs[1] = in_bdp
+    logs[2] = _known_ratio(tracker.rate, tracker.unbound_rate)
+    logs[3] = _ONE + tracker.rate * waits_s / np.float32(8 * PACKET_BYTES)
+    logs[4] = _ONE + tracker.unbound_rate * waits_s / np.float32(8 * PACKET_BYTES)
+    logs[5] = _ONE + tracker.unbound_ago_s / np.float32(tracker.interval_s)
+    logs[6] = _ONE + tracker.chosen_ago_s / np.float32(tracker.interval_s)
+    np.log(np.maximum(logs, _TINY, out=logs), out=logs)
+    logs *= _UNBOUND_SCALE
+    logs -= _UNBOUND_OFFSET
+    rest = out[_UNBOUND + _UNBOUND_LOGS :]
+    rest[0] = tracker.bound
+    for number in range(len(CHOICES)):
+        rest[1 + number] = tracker.settings[:, CONTROL["congestion_control"]] == number
+    own = out[_UNBOUND:]
+    np.maximum(own, _UNBOUND_FLOOR, out=own)
+    np.minimum(own, _ONE, out=own)
+    return out
+
+
 def observe_default(tracker: Tracker, out: np.ndarray) -> np.ndarray:
     """Write the features of `DEFAULT_FEATURES`, each clipped to its range, into `out` of shape `(35, rows)`; return `out`.
 
     A field without a measurement keeps its last value. Ratios to a rate or a round trip are 1 before one was measured.
     """
-    last, settings = tracker.last, tracker.settings
+    last, settings, ratio = tracker.last, tracker.settings, _known_ratio
 
     def of(name: str) -> np.ndarray:
         return last[FIELD[name]]
-
-    def ratio(value: np.ndarray, to: np.ndarray, otherwise: float = 1.0) -> np.ndarray:
-        known = (to > 0) & (value > 0)
-        return np.where(known, value / np.where(known, to, _ONE), otherwise)
 
     tcp, least = tracker.tcp_max, tracker.least_rtt
     product = tracker.peak_delivery * least / np.float32(8)
@@ -168,3 +215,4 @@ def observe_default(tracker: Tracker, out: np.ndarray) -> np.ndarray:
 
 
 _FLOOR = np.array([feature.floor for feature in DEFAULT_FEATURES], np.float32)[:, None]
+_UNBOUND_FLOOR = np.array([feature.floor for feature in CONTROL_FEATURES[_UNBOUND:]], np.float32)[:, None]

@@ -82,6 +82,10 @@ def make_host_world(
     memory_bytes: int | None = None,
     polls: bool = True,
     agent: bool = False,
+    rivals: int = 0,
+    rival_cc: Any = "cubic",
+    rival_start_s: float = 0.0,
+    rival_stop_s: float | None = None,
     name: str = "",
 ) -> Scenario:
     """Return a world of a host, "proxy", that sends over its device, "nic", and a long path, "bottleneck", to its clients.
@@ -115,6 +119,9 @@ def make_host_world(
         memory_bytes: Limit on the memory of all TCP connections of the host; None: no limit.
         polls: Whether the host's programs ask for room between writes, as `Host.polls`.
         agent: Whether an agent controls the host.
+        rivals: Number of connections of others across the bottleneck, 0 to 10000, whose ends no buffer limits. The host's
+            share is of the whole bottleneck even so: what it cannot have is the same for every controller.
+        rival_cc, rival_start_s, rival_stop_s: Their congestion control, start and end; None: they last as long as the world.
         name: Name of the scenario.
 
     Raises:
@@ -184,6 +191,10 @@ def make_host_world(
         if starts:
             size = [ENDLESS_BYTES] * len(starts)
             arrivals.append(FlowList(start_s=starts, sender=[0] * len(starts), size_bytes=size, priority=[0] * len(starts)))
+    flows += [
+        Flow(cc=rival_cc, path=("bottleneck",), return_path=("return",), start_s=rival_start_s, stop_s=rival_stop_s)
+        for _ in range(checks.integer("rivals", rivals, 0, MAX_CONNECTIONS))
+    ]
     traffic_of = Traffic(senders=[sender], arrivals=arrivals) if arrivals else None
     return Scenario(links=links, flows=flows, traffic=traffic_of, hosts=hosts, duration_s=duration_s, name=name)
 
@@ -217,7 +228,8 @@ class HostPaths(Distribution):
         loss_probability, loss: Share of the worlds that lose packets at random, and range of their loss rate, log-uniform.
         jitter_probability, jitter: Share of the worlds with jitter, and range of its mean in shares of the RTT, log-uniform.
         traffic: Kinds of traffic, with equal probability: "long", "short", "mixed".
-        connections: Range of the number of lasting connections, log-uniform, 1 to 10000.
+        connections: Range of the number of lasting connections, log-uniform, 1 to 10000. They start 0.1 s apart, or within a
+            tenth of the time.
         load: Range of the load from pages, uniform, within (0, 1000].
         ccs: Congestion controls, with equal probability.
         change_probability, change_factor: Share of the worlds with a change, and the most by which rate or round trip are
@@ -231,6 +243,12 @@ class HostPaths(Distribution):
         nic_mbps: Rate of the host's device.
         slow_nic_probability: Share of the worlds whose device is no faster than the bottleneck, at least 10 Mbit/s, so that
             packets wait in the ring.
+        rise_probability, rise_factor: Share of the worlds whose rate rises once, after 20 to 50 % of the time, and the range
+            of what it is multiplied by, log-uniform, 1 to 1000; the rise may pass `rate_mbps`. These worlds have no other
+            change.
+        rival_probability, rivals, rival_ccs: Share of the worlds with connections of others on the bottleneck, the range of
+            their number, log-uniform, 1 to 10000, and their congestion controls, with equal probability. Half of them are
+            there from the start on; the others come within the first half of the time and go within the second.
         duration_s: Duration of the worlds, 0.001 to 1e6 seconds.
         name: Label of the worlds.
     """
@@ -255,6 +273,11 @@ class HostPaths(Distribution):
     polls_probability: float = field(default=1.0, metadata=SHARE)
     nic_mbps: float | None = NIC_MBPS
     slow_nic_probability: float = field(default=0.0, metadata=SHARE)
+    rise_probability: float = field(default=0.0, metadata=SHARE)
+    rise_factor: Any = field(default=(4.0, 12.0), metadata=interval(1e3, low=1))
+    rival_probability: float = field(default=0.0, metadata=SHARE)
+    rivals: Any = field(default=(1, 2), metadata=interval(MAX_CONNECTIONS, low=1))
+    rival_ccs: Sequence[str] = field(default=("cubic",), metadata=rule(partial(checks.sequence, what="congestion controls")))
     duration_s: float = field(default=300.0, metadata=number(0.001, MAX_DURATION_S))
     name: str = field(default="host paths", metadata=text())
 
@@ -262,6 +285,8 @@ class HostPaths(Distribution):
         check_fields(self)
         for cc in self.ccs:  # validated here, since one may first be drawn in mid-training
             make_host_world(cc=cc, duration_s=1.0, nic_mbps=self.nic_mbps)
+        for cc in self.rival_ccs:
+            make_host_world(rivals=1, rival_cc=cc, duration_s=1.0, nic_mbps=self.nic_mbps)
 
     @property
     def flows(self) -> int:
@@ -283,9 +308,16 @@ class HostPaths(Distribution):
         longer = log_uniform(u[7], (1 / self.change_factor, self.change_factor))
         by_rate, by_route = changes and u[8] < 2 / 3, changes and u[8] > 1 / 3
         after_ms = max(_clip(rtt * longer, self.rtt_ms) - rtt / 2, 0.0)  # the return delay is unchanged
+        trace = RateTrace([0.0, at_s], [rate, _clip(rate * factor, self.rate_mbps)]) if by_rate else None
+        if self.rise_probability > 0:  # worlds without the option are drawn as before it came
+            rises, start, by = rng.random(3)
+            if rises < self.rise_probability:
+                at_s = (0.2 + 0.3 * start) * self.duration_s
+                trace, by_route = RateTrace([0.0, at_s], [rate, rate * log_uniform(by, self.rise_factor)]), False
+        connections = math.floor(log_uniform(u[15], (self.connections[0], self.connections[1] + 1 - 1e-9)))
         return make_host_world(
-            rate_mbps=None if by_rate else rate,
-            trace=RateTrace([0.0, at_s], [rate, _clip(rate * factor, self.rate_mbps)]) if by_rate else None,
+            rate_mbps=None if trace is not None else rate,
+            trace=trace,
             rtt_ms=rtt,
             delay=DelaySchedule([0.0, at_s], [rtt / 2, after_ms]) if by_route else None,
             buffer_packets=_queue_packets(log_uniform(u[9], self.buffer_bdp), rate, rtt),
@@ -293,7 +325,8 @@ class HostPaths(Distribution):
             jitter_ms=rtt * log_uniform(u[13], self.jitter) if u[12] < self.jitter_probability else 0.0,
             nic_mbps=max(rate, LEAST_NIC_MBPS) if u[22] < self.slow_nic_probability else self.nic_mbps,
             traffic=self.traffic[int(u[14] * len(self.traffic))],
-            connections=math.floor(log_uniform(u[15], (self.connections[0], self.connections[1] + 1 - 1e-9))),
+            connections=connections,
+            stagger_s=min(0.1, 0.1 * self.duration_s / connections),
             load=self.load[0] + u[16] * (self.load[1] - self.load[0]),
             cc=self.ccs[int(u[17] * len(self.ccs))],
             explicit_bytes=round(log_uniform(u[19], (2.0**16, 2.0**24))) if u[18] < self.explicit_probability else None,
@@ -302,7 +335,21 @@ class HostPaths(Distribution):
             duration_s=self.duration_s,
             settings=settings,
             name=self.name,
+            **(self._draw_rivals(rng) if self.rival_probability > 0 else {}),
         )
+
+    def _draw_rivals(self, rng: np.random.Generator) -> dict[str, Any]:
+        """Return the arguments of `make_host_world` for connections of others."""
+        v = rng.random(6)
+        if v[0] >= self.rival_probability:
+            return {}
+        lasting = v[3] < 0.5
+        return {
+            "rivals": math.floor(log_uniform(v[1], (self.rivals[0], self.rivals[1] + 1 - 1e-9))),
+            "rival_cc": self.rival_ccs[int(v[2] * len(self.rival_ccs))],
+            "rival_start_s": 0.0 if lasting else v[4] / 2 * self.duration_s,
+            "rival_stop_s": None if lasting else (1 + v[5]) / 2 * self.duration_s,
+        }
 
 
 def draw_long_run(

@@ -112,6 +112,11 @@ _PATHS_ARGS = """
         loss: probability that a data packet is lost, in the worlds that lose any, above 0 to 0.999
         change_probability: share of the worlds whose rate or round trip changes once, 0 to 1
         change_factor: what that multiplies or divides by at most, 1 to 1000
+        rise_probability: share of the worlds whose rate rises once, 0 to 1
+        rise_factor: what that multiplies by, 1 to 1000
+        rival_probability: share of the worlds with connections of others on the bottleneck, 0 to 1
+        rivals: number of these, 1 to 10000
+        rival_ccs: congestion controls of these, by name
 """
 
 
@@ -170,6 +175,54 @@ SCENARIOS: dict[str, Callable[..., World]] = {
         relay_probability=0.4,
         polls_probability=0.5,
         slow_nic_probability=0.15,
+        duration_s=90.0,
+    ),
+    "auter/rises": _make_paths_factory(
+        "auter/rises",
+        "A proxy on a path whose rate rises 4 to 12 times: 2 to 40 Mbit/s before, 10 to 300 ms; 120 s.",
+        rate_mbps=(2.0, 40.0),
+        rtt_ms=(10.0, 300.0),
+        traffic=("long",),
+        rise_probability=1.0,
+        duration_s=120.0,
+    ),
+    "auter/rivals": _make_paths_factory(
+        "auter/rivals",
+        "A proxy beside one to three CUBIC connections of others: 2 to 100 Mbit/s, 5 to 300 ms; 120 s.",
+        rate_mbps=(2.0, 100.0),
+        traffic=("long", "long", "mixed"),
+        rival_probability=1.0,
+        rivals=(1, 3),
+        duration_s=120.0,
+    ),
+    "auter/fast": _make_paths_factory(
+        "auter/fast",
+        "A proxy on a fast path: 100 Mbit/s to 1 Gbit/s, 5 to 150 ms, one to 500 connections; 60 s.",
+        rate_mbps=(100.0, 1000.0),
+        rtt_ms=(5.0, 150.0),
+        buffer_bdp=(0.3, 4.0),
+        loss=(1e-7, 1e-4),
+        traffic=("long",),
+        connections=(1, 500),
+        nic_mbps=None,
+        duration_s=60.0,
+    ),
+    "auter/proxies": _make_paths_factory(
+        "auter/proxies",
+        "What hosts that choose their congestion control are trained on: 1 to 500 Mbit/s, rises, rivals; 90 s.",
+        rate_mbps=(1.0, 500.0),
+        rtt_ms=(2.5, 300.0),
+        buffer_bdp=(0.3, 12.0),
+        traffic=("long", "long", "long", "mixed", "short"),
+        connections=(1, 100),
+        change_probability=0.15,
+        start_probability=0.3,
+        relay_probability=0.3,
+        polls_probability=0.5,
+        slow_nic_probability=0.1,
+        rise_probability=0.25,
+        rival_probability=0.25,
+        rivals=(1, 3),
         duration_s=90.0,
     ),
 }

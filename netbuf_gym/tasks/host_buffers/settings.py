@@ -75,6 +75,9 @@ NAMED: dict[str, Settings] = {
 PAIRS = tuple(f"{name}+{cc}" for cc in ("bbr", "vegas") for name in NAMED if name != "default")
 """Names of these settings with another congestion control than CUBIC."""
 
+CHOICES = ("cubic", "bbr", "vegas")
+"""Congestion controls that a program chooses among for its sockets, in the order of the control `congestion_control`."""
+
 GRID_RINGS = (64, 256, 512, 1024, 4096)
 GRID_TCP_BYTES = (131_072, 524_288, 2_097_152, 8_388_608, 67_108_864)
 GRID_SOCKET_BYTES = (212_992, 4_194_304, 67_108_864)

@@ -19,9 +19,12 @@ from netbuf_gym.tasks.host_buffers.actions import (
     FACTORS,
     LAYERS,
     STEPS,
+    ControlActions,
     decode_auter,
+    decode_choice,
     decode_default,
     decode_direct,
+    make_control_actions,
     make_factor_actions,
 )
 from netbuf_gym.tasks.host_buffers.hosts import (
@@ -32,10 +35,17 @@ from netbuf_gym.tasks.host_buffers.hosts import (
     find_agent_hosts,
     initial_settings,
 )
-from netbuf_gym.tasks.host_buffers.observations import AUTER_FEATURES, DEFAULT_FEATURES, observe_auter, observe_default
+from netbuf_gym.tasks.host_buffers.observations import (
+    AUTER_FEATURES,
+    CONTROL_FEATURES,
+    DEFAULT_FEATURES,
+    observe_auter,
+    observe_control,
+    observe_default,
+)
 from netbuf_gym.tasks.host_buffers.report import episode_reports
-from netbuf_gym.tasks.host_buffers.settings import DEFAULT
-from netbuf_gym.tasks.host_buffers.telemetry import HOST
+from netbuf_gym.tasks.host_buffers.settings import CHOICES, DEFAULT
+from netbuf_gym.tasks.host_buffers.telemetry import HOST, make_choosing_kind
 from netbuf_gym.tasks.host_buffers.tracker import CONTROL, Tracker
 from netbuf_gym.tasks.task import Panel, Task
 from netbuf_gym.utils.arguments import check_choice, check_integer, check_sequence
@@ -89,6 +99,14 @@ class HostBuffers(Task[Tracker]):
     Recipe direct: `Box(-1, 1, (4,))`, the settings themselves: ring, socket cap, TCP default, TCP maximum, each on the log
     scale of its range. For custom rules.
 
+    Recipe control: the factors of the layers that are acted on, by default of the TCP maxima, then a choice of the congestion
+    control of all that the host sends. `Discrete`: after the factors come one number for each of `controls`, and one for a slow
+    start of what was chosen. With `actions="multi"` the last number is 0 for the present control, 1 + i for `controls[i]`, and
+    the number after these for the slow start. Connections that stand are switched as `setsockopt(TCP_CONGESTION)` switches
+    them: window, ssthresh and state stay, the control starts as at the handshake, a reduction that proves needless is not
+    given back, and a connection that BBR has paced remains paced. Connections that are opened later have the choice, too. The
+    slow start is what two such calls make: BBR, whose infinite ssthresh outlives it, and the chosen control again.
+
     ## Observation Space
 
     `Box` of `history` feature vectors, flattened, oldest first. After a reset all of them equal the first one.
@@ -98,6 +116,14 @@ class HostBuffers(Task[Tracker]):
     constant of 120 s, the least round trip lately moves towards the present one with a time constant of 300 s:
 
     {features of default}
+
+    Recipe control, 46 features in [-1, 1]: the same 35, then what is known of intervals in which no buffer bound. A buffer
+    binds where the kernel says that it held connections up for 5 % of their busy time, or where send buffers have grown to the
+    maximum and hold less than 1.6 congestion windows. The unbound rate and delivery rate are the highest lately in intervals
+    without that, forgotten with a time constant of 120 s of such intervals; what is measured while a buffer binds only raises
+    them:
+
+    {features of control}
 
     Recipe auter, the paper's 7 features in its order, each scaled to [0, 1] (the paper states neither ranges nor scales; these
     are ours):
@@ -111,7 +137,7 @@ class HostBuffers(Task[Tracker]):
 
     A sum of named terms, given in `info["reward_terms"]`:
 
-    * default, direct: `host_utility`, ln(x) - 0.2 (y - 1) - 0.03 ln(1 + m) times the length of the interval in seconds, with
+    * default, direct, control: `host_utility`, ln(x) - 0.2 (y - 1) - 0.03 ln(1 + m) times the length of the interval in s, with
       x = throughput of a connection / its fair share, y = latency / base RTT, m = memory / twice the path's product.
     * auter: `auter`, R(throughput) - 0.5 R(latency) - 0.5 R(loss) of each decision, R(v) = (v - least) / (greatest - least)
       over the samples so far without outliers (three sigma). The paper does not state the weights.
@@ -137,9 +163,12 @@ class HostBuffers(Task[Tracker]):
 
     | Parameter          | Type                | Default               | Description                                       |
     |--------------------|---------------------|-----------------------|---------------------------------------------------|
-    | `acts_on`          | **str**, **list**   | tcp, socket, ring     | layers, see Action Space; recipe default only     |
+    | `acts_on`          | **str**, **list**   | tcp, socket, ring;    | layers, see Action Space; recipes default and     |
+    |                    |                     | control: tcp          | control only                                      |
     | `actions`          | **str**             | `"flat"`; auter:      | `"flat"` or `"multi"`                             |
     |                    |                     | `"multi"`             |                                                   |
+    | `controls`         | **str**, **list**   | cubic, bbr, vegas     | congestion controls to choose among; recipe       |
+    |                    |                     |                       | control only                                      |
     | `ring_requests`    | **int**             | `0`; auter: `3`       | n of Algorithm 1, 0 to 10^9                       |
     | `ring_connections` | **int**             | 10^9; auter: `100`    | m of Algorithm 1, 0 to 10^9                       |
     {common arguments}
@@ -154,17 +183,23 @@ class HostBuffers(Task[Tracker]):
     """
 
     name: ClassVar[str] = "host_buffers"
-    recipes: ClassVar[tuple[str, ...]] = ("default", "auter", "direct")
-    default_history: ClassVar[dict[str, int]] = {"default": 2, "auter": 1, "direct": 2}
+    recipes: ClassVar[tuple[str, ...]] = ("default", "auter", "direct", "control")
+    default_history: ClassVar[dict[str, int]] = {"default": 2, "auter": 1, "direct": 2, "control": 2}
     recipe_features: ClassVar[dict[str, tuple[Feature, ...]]] = {
         "default": DEFAULT_FEATURES,
         "auter": AUTER_FEATURES,
         "direct": DEFAULT_FEATURES,
+        "control": CONTROL_FEATURES,
     }
-    recipe_rewards: ClassVar[dict[str, str]] = {"default": "host_utility", "auter": "auter", "direct": "host_utility"}
+    recipe_rewards: ClassVar[dict[str, str]] = {
+        "default": "host_utility",
+        "auter": "auter",
+        "direct": "host_utility",
+        "control": "host_utility",
+    }
     default_scenario: ClassVar[str] = "auter/any"
     default_interval_s: ClassVar[float] = 3.0
-    options: ClassVar[tuple[str, ...]] = ("acts_on", "actions", "ring_requests", "ring_connections")
+    options: ClassVar[tuple[str, ...]] = ("acts_on", "actions", "controls", "ring_requests", "ring_connections")
     discrete: ClassVar[dict[str, dict[str, Any]]] = {"auter": {"actions": "flat"}}
     kind = HOST
     panels = (
@@ -181,19 +216,26 @@ class HostBuffers(Task[Tracker]):
         *,
         acts_on: Any = None,
         actions: str | None = None,
+        controls: Any = None,
         ring_requests: int | None = None,
         ring_connections: int | None = None,
     ):
         super().__init__(recipe, history, agents)
-        auter = recipe == "auter"
-        if recipe != "default" and acts_on is not None:
-            raise ConfigError(f"acts_on = {quote(acts_on)} with recipe {recipe!r}; valid: recipe 'default'")
+        auter, chooses = recipe == "auter", recipe == "control"
+        scales = recipe in ("default", "control")
+        if not scales and acts_on is not None:
+            raise ConfigError(f"acts_on = {quote(acts_on)} with recipe {recipe!r}; valid: recipes 'default' and 'control'")
         if recipe == "direct" and actions is not None:
-            raise ConfigError(f"actions = {quote(actions)} with recipe 'direct'; valid: recipes 'default' and 'auter'")
-        self.acts_on = _parse_layers(acts_on)
+            raise ConfigError(f"actions = {quote(actions)} with recipe 'direct'; valid: other recipes")
+        if not chooses and controls is not None:
+            raise ConfigError(f"controls = {quote(controls)} with recipe {recipe!r}; valid: recipe 'control'")
+        self.acts_on = ("tcp",) if chooses and acts_on is None else _parse_layers(acts_on)
+        self.controls = _parse_controls(controls) if chooses else ()
+        if chooses:
+            self.kind = make_choosing_kind(self.controls)
         for name, value in (("ring_requests", ring_requests), ("ring_connections", ring_connections)):
             if value is not None and not auter and (recipe == "direct" or "ring" not in self.acts_on):
-                valid = "recipe 'auter', or recipe 'default' with acts_on that holds ring"
+                valid = "recipe 'auter', or recipe 'default' or 'control' with acts_on that holds ring"
                 raise ConfigError(f"{name} = {quote(value)} with recipe {recipe!r} would do nothing; valid: {valid}")
         self.actions = check_choice(
             "actions", ("multi" if auter else "flat") if actions is None else actions, ("flat", "multi")
@@ -205,11 +247,15 @@ class HostBuffers(Task[Tracker]):
         )
         flat = self.actions == "flat"
         self.acting: FactorActions | None = None
+        self.choosing: ControlActions | None = None
         if auter:
             self.action_space = gym.spaces.Discrete(len(STEPS)) if flat else gym.spaces.MultiDiscrete([3, 3, 3])
             self.keep_action: np.ndarray | int = len(STEPS) // 2 if flat else np.ones(3, np.int64)
         elif recipe == "direct":
             self.action_space = gym.spaces.Box(-1.0, 1.0, (4,), np.float32)
+        elif chooses:
+            self.choosing = make_control_actions(self.acts_on, self.controls, flat)
+            self.action_space, self.keep_action = self.choosing.space, self.choosing.neutral_action
         else:
             self.acting = make_factor_actions(self.acts_on, flat)
             self.action_space, self.keep_action = self.acting.space, self.acting.neutral_action
@@ -243,17 +289,22 @@ class HostBuffers(Task[Tracker]):
         tracker.reset(rows, settings=settings, capacity_bps=capacity, share_bps=share, base_rtt_s=base)
 
     def decode(self, action: np.ndarray, tracker: Tracker, out: np.ndarray) -> np.ndarray:
-        """Write the settings of actions, NaN for unchanged ones, into `out`, `(rows, 9)`; count requests for rings."""
+        """Write the settings of actions, NaN for unchanged ones, into `out`, `(rows, 11)`; count requests for rings."""
         if self.recipe == "direct":
             return decode_direct(action, tracker, out)
         if self.acting is not None:
             return decode_default(self.acting.decode(action), tracker, out, self.ring_requests, self.ring_connections)
+        if self.choosing is not None:
+            factors, chosen = self.choosing.decode(action)
+            decode_default(factors, tracker, out, self.ring_requests, self.ring_connections)
+            return decode_choice(chosen, self.controls, tracker, out)
         steps = STEPS[action] if self.actions == "flat" else action - 1
         return decode_auter(steps, tracker, out, self.ring_requests, self.ring_connections)
 
     def observe(self, tracker: Tracker, out: np.ndarray) -> np.ndarray:
         """Write the last interval's feature vectors, finite and in the space, into `out`, `(width, rows)`; return `out`."""
-        return observe_auter(tracker, out) if self.recipe == "auter" else observe_default(tracker, out)
+        observe = {"auter": observe_auter, "control": observe_control}.get(self.recipe, observe_default)
+        return observe(tracker, out)
 
     def report_input(self, tracker: Tracker, rows: slice, counters: list[Any]) -> list[Any]:
         """See `Task.report_input`: each host's counters with, as `achieved`, its results from the meter."""
@@ -290,7 +341,19 @@ class HostBuffers(Task[Tracker]):
             "factors": {layer: list(FACTORS[layer]) for layer in self.acts_on},
             "ring_requests": self.ring_requests,
             "ring_connections": self.ring_connections,
+            **({"controls": list(self.controls)} if self.controls else {}),
         }
+
+
+def _parse_controls(controls: Any) -> tuple[str, ...]:
+    """Return the congestion controls that are chosen among, in the order of `CHOICES`."""
+    if controls is None:
+        return CHOICES
+    given = (controls,) if isinstance(controls, str) else check_sequence("controls", controls, "congestion controls")
+    chosen = {check_choice("controls", name, CHOICES) for name in given}
+    if len(chosen) < len(given):
+        raise ConfigError(f"controls = {quote(list(given))}; valid: one or more of {', '.join(CHOICES)}, each once")
+    return tuple(name for name in CHOICES if name in chosen)
 
 
 def _parse_layers(acts_on: Any) -> tuple[str, ...]:

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 from netbuf_gym.plants.kinds import AgentKind, Control
 from netbuf_gym.plants.telemetry import Field, TelemetrySchema
+from netbuf_gym.tasks.host_buffers.settings import CHOICES
 
 MOST_BYTES = 2.0**31
 """Upper limit of sizes, above that of any buffer of Linux."""
+
+_NUMBERED = ", ".join(f"{number} {name}" for number, name in enumerate(CHOICES))
 
 TELEMETRY = TelemetrySchema(
     version=1,
@@ -68,6 +74,16 @@ CONTROLS = (
     Control("limit_output_bytes", "B", "what a connection may have in the host's queues below TCP", 1.0, MOST_BYTES),
     Control("notsent_lowat_bytes", "B", "unsent data from which on a connection takes no more to write", 1.0, 2.0**32),
     Control("window_clamp_bytes", "B", "what any connection of the host advertises at most", 1.0, MOST_BYTES),
+    Control(
+        "congestion_control",
+        "1",
+        f"number of the congestion control of what the host sends, connections that stand included: {_NUMBERED}",
+        0.0,
+        len(CHOICES) - 1.0,
+    ),
+    Control(
+        "slow_start", "1", "1: what was chosen starts anew, with a slow start, as by two calls of TCP_CONGESTION", 0.0, 1.0
+    ),
 )
 
 HOST = AgentKind(
@@ -77,3 +93,8 @@ HOST = AgentKind(
     counters="a dict of each host: now_s, sent_bytes, received_bytes, flows_completed, packets_sent, packets_retransmitted, "
     "rtt_count, rtt_sum_s, rtt_min_s, memory_mean_bytes, memory_max_bytes, ring_mean_packets since the reset",
 )
+
+
+def make_choosing_kind(choices: Sequence[str]) -> AgentKind:
+    """Return the kind of hosts that choose their congestion control among some of `CHOICES`, on which the plant agrees."""
+    return replace(HOST, parameters={"choices": sum(1 << CHOICES.index(name) for name in choices)})

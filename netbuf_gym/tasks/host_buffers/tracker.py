@@ -19,6 +19,13 @@ PEAK_MEMORY_S = 120.0
 LEAST_MEMORY_S = 300.0
 """Time constant with which the least round trip moves towards the present one, since a path may have become longer."""
 
+BOUND_SHARE = 0.05
+"""Share of the busy time for which buffers held connections up, from which on an interval counts as bound by a buffer."""
+
+BINDING_WINDOWS = 1.6
+"""Send buffers that are as large as may be, and hold fewer congestion windows than this, bind, whether a program tells or not:
+a window is sent while what was acknowledged waits for its place to be given back, of packets with their overhead."""
+
 DELAY_WEIGHT, MEMORY_WEIGHT = 0.2, 0.03
 LEAST_SHARE, MOST_SHARE, MOST_INFLATION = 1e-3, 10.0, 8.0
 """Weights and bounds of the utility, see `Meter`."""
@@ -119,6 +126,11 @@ class Tracker(LastMeasured):
         least_rtt: least recent round trip in seconds; 0 before the first.
         memory: memory of the host's TCP and of its ring in bytes.
         decisions: int64, number of intervals so far in which there was a rate, this one included.
+        bound: 1 where a buffer bound in the last interval in which something was sent, else 0.
+        unbound_rate, unbound_delivery: highest recent rate of a connection, and delivery rate, of intervals that no buffer
+            bound; what is measured while one binds only raises them.
+        unbound_ago_s: time since the last interval that no buffer bound.
+        chosen_ago_s: time since the congestion control was last chosen, or the world began.
         capacity_bps, share_bps, base_rtt_s: what the world offers the host's connections. For rewards and reports; never
             observed.
         meter: accumulates the results for reports.
@@ -132,9 +144,10 @@ class Tracker(LastMeasured):
         self.previous_tcp = np.ones(rows)
         self.requests = np.zeros((2, rows), np.int64)
         self.decisions = np.zeros(rows, np.int64)
-        self._memory = np.zeros((8, rows), np.float32)
+        self._memory = np.zeros((13, rows), np.float32)
         self.rate, self.latency, self.previous_rate, self.previous_latency = self._memory[:4]
-        self.peak_rate, self.peak_delivery, self.least_rtt, self.memory = self._memory[4:]
+        self.peak_rate, self.peak_delivery, self.least_rtt, self.memory = self._memory[4:8]
+        self.bound, self.unbound_rate, self.unbound_delivery, self.unbound_ago_s, self.chosen_ago_s = self._memory[8:]
         self._world = np.ones((3, rows), np.float32)
         self.capacity_bps, self.share_bps, self.base_rtt_s = self._world
         self.meter = Meter(rows)
@@ -186,6 +199,7 @@ class Tracker(LastMeasured):
             np.copyto(self.settings[:, control], now, where=~np.isnan(now))
         last = self.last
         elapsed = last[FIELD["elapsed_s"]]
+        self.chosen_ago_s += elapsed
         self._update_rates(telemetry, elapsed)
         np.copyto(self.latency, last[FIELD["latency_s"]])
         self._update_least_rtt(telemetry, elapsed)
@@ -206,6 +220,20 @@ class Tracker(LastMeasured):
         np.maximum(self.peak_rate * kept, np.nan_to_num(rate), out=self.peak_rate, casting="same_kind")
         delivery = np.fmax(np.nan_to_num(telemetry[:, FIELD["delivery_rate_bps"]]), np.nan_to_num(rate))
         np.maximum(self.peak_delivery * kept, delivery, out=self.peak_delivery, casting="same_kind")
+        self._update_bound(telemetry, measured)
+        free = measured & (self.bound == 0)
+        self.unbound_ago_s[:] = np.where(free, 0, self.unbound_ago_s + elapsed)
+        kept = np.where(free, kept, 1)
+        for estimate, now in ((self.unbound_rate, np.nan_to_num(rate)), (self.unbound_delivery, delivery)):
+            np.maximum(estimate * kept, now, out=estimate, casting="same_kind")
+
+    def _update_bound(self, telemetry: np.ndarray, measured: np.ndarray) -> None:
+        """Note whether a buffer bound: by what the kernel tells, or by a buffer that has grown to the maximum."""
+        held_s = telemetry[:, FIELD["rwnd_limited_s"]] + telemetry[:, FIELD["sndbuf_limited_s"]]
+        told = held_s > BOUND_SHARE * telemetry[:, FIELD["busy_s"]]
+        buffer, most = telemetry[:, FIELD["send_buffer_bytes"]], self.settings[:, CONTROL["tcp_wmem_max_bytes"]]
+        full = (buffer >= 0.95 * most) & (BINDING_WINDOWS * telemetry[:, FIELD["cwnd_bytes"]] > buffer)
+        np.copyto(self.bound, told | full, where=measured)
 
     def _update_least_rtt(self, telemetry: np.ndarray, elapsed: np.ndarray) -> None:
         """Update the least recent round trip: at most the present measurement, and rising slowly towards it."""
