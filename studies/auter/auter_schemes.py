@@ -10,11 +10,14 @@ from netbuf_gym.utils.plots import COLOURS
 from studies.auter import constants
 
 TASK = HostBuffers.name
-BBR = "bbr"
+BBR, VEGAS = "bbr", "vegas"
 LEARNED, RECIPE, RANDOM = "agent", "auter", "random"
 KERNEL, CONSTANT, BPFTUNE = "autotuning", "constant", "bpftune"
 WITH_BBR = {RECIPE: f"{RECIPE}_bbr", LEARNED: f"{LEARNED}_bbr"}
-"""Names of the schemes in which an agent plays and the proxy sends with BBR, by the agent's own name."""
+WITH_VEGAS = {RECIPE: f"{RECIPE}_vegas", LEARNED: f"{LEARNED}_vegas"}
+"""Names of the schemes in which an agent plays and the proxy sends with BBR, or with Vegas, by the agent's own name."""
+OTHER_CONTROLS = {name: cc for names, cc in ((WITH_BBR, BBR), (WITH_VEGAS, VEGAS)) for name in names.values()}
+"""Congestion control of each of these schemes."""
 
 STYLES: dict[str, tuple[str, str, str]] = {
     "default": (COLOURS[5], "-", "default"),
@@ -22,11 +25,16 @@ STYLES: dict[str, tuple[str, str, str]] = {
     "tune-2": (COLOURS[4], "--", "tune-2"),
     "max": (COLOURS[1], "-", "max"),
     BBR: (COLOURS[6], "-", "BBR"),
+    VEGAS: (COLOURS[9], "-", "Vegas"),
     RECIPE: (COLOURS[3], "-", "Auter, the paper's recipe"),
     WITH_BBR[RECIPE]: (COLOURS[3], "--", "Auter with BBR"),
+    WITH_VEGAS[RECIPE]: (COLOURS[3], ":", "Auter with Vegas"),
     LEARNED: (COLOURS[0], "-", "our agent"),
     WITH_BBR[LEARNED]: (COLOURS[0], "--", "our agent with BBR"),
+    WITH_VEGAS[LEARNED]: (COLOURS[0], ":", "our agent with Vegas"),
     KERNEL: (COLOURS[13], "-", "kernel's autotuning"),
+    f"{KERNEL}+{BBR}": (COLOURS[13], "--", "autotuning with BBR"),
+    f"{KERNEL}+{VEGAS}": (COLOURS[13], ":", "autotuning with Vegas"),
     BPFTUNE: (COLOURS[7], "-", "bpftune's rule"),
     CONSTANT: (COLOURS[2], "-", "best constant"),
     RANDOM: (COLOURS[10], "-", "random actions"),
@@ -43,7 +51,8 @@ def label(scheme: str) -> str:
 
 def find_agent_key(scheme: str) -> str | None:
     """Return the settings key of the agent that plays as a scheme; None for schemes without a trained agent."""
-    return next((key for key, own in (("agent", LEARNED), ("auter", RECIPE)) if scheme in (own, WITH_BBR[own])), None)
+    owns = {"agent": LEARNED, "auter": RECIPE}
+    return next((key for key, own in owns.items() if scheme in (own, WITH_BBR[own], WITH_VEGAS[own])), None)
 
 
 def make_controller(scheme: str, study: str, cell: str, agent: Controller | None = None) -> Controller:
@@ -58,5 +67,5 @@ def make_controller(scheme: str, study: str, cell: str, agent: Controller | None
         ConfigError: The rows that decide the best constant are missing.
     """
     if agent is not None:
-        return WithCongestionControl(agent, BBR) if scheme in WITH_BBR.values() else agent
+        return WithCongestionControl(agent, OTHER_CONTROLS[scheme]) if scheme in OTHER_CONTROLS else agent
     return Setting(constants.get_best_setting(study, cell), CONSTANT) if scheme == CONSTANT else named(scheme, TASK)

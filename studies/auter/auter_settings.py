@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from netbuf_gym.training.schema import FIRST_EVALUATION_SEED
 from studies.auter import paper
-from studies.auter.auter_schemes import LEARNED, NAMES, RECIPE, TASK, WITH_BBR
+from studies.auter.auter_schemes import LEARNED, NAMES, RECIPE, TASK, WITH_BBR, WITH_VEGAS
 from studies.common.settings import Range
 from studies.common.settings import Settings as Common
 
@@ -30,8 +30,8 @@ STUDIES = {
 DEFAULT_STUDIES = tuple(name for name in STUDIES if name != TRAINING)
 
 AGENTS = {
-    "agent": ((LEARNED, WITH_BBR[LEARNED]), f"{TASK}/dqn"),
-    "auter": ((RECIPE, WITH_BBR[RECIPE]), f"{TASK}/auter"),
+    "agent": ((LEARNED, WITH_BBR[LEARNED], WITH_VEGAS[LEARNED]), f"{TASK}/dqn"),
+    "auter": ((RECIPE, WITH_BBR[RECIPE], WITH_VEGAS[RECIPE]), f"{TASK}/auter"),
 }
 """Schemes of each agent key, and the agent shipped with the package for that key; see `Settings.agents`."""
 DEFAULT_SCHEMES = tuple(name for name in NAMES if not any(name in schemes for schemes, _ in AGENTS.values()))

@@ -12,7 +12,7 @@ from netbuf_gym.scenarios import Scenario
 from studies.auter import auter_worlds as worlds
 from studies.auter import paper
 from studies.auter.auter_measures import RunRecorder
-from studies.auter.auter_schemes import TASK, WITH_BBR
+from studies.auter.auter_schemes import OTHER_CONTROLS, TASK
 from studies.auter.auter_settings import (
     BANDWIDTH,
     FLOW_SIZE,
@@ -43,18 +43,18 @@ class Study:
         own_cells: Cells: the values by which worlds differ besides the seed.
         lasting: Function of a cell that returns the duration of a simulated run in s.
         world: `(cell, seed, duration_s, live)`: the world of a cell under a seed.
-        with_bbr: Whether agents with BBR play in the study.
+        with_others: Whether agents with other congestion controls play in the study.
     """
 
     name: str
     own_cells: Sequence[str]
     lasting: Callable[[str], float]
     world: Callable[[str, int, float, bool], Scenario]
-    with_bbr: bool = False
+    with_others: bool = False
 
     def plays(self, scheme: str) -> bool:
         """Return whether a scheme plays in the study."""
-        return self.with_bbr or scheme not in WITH_BBR.values()
+        return self.with_others or scheme not in OTHER_CONTROLS
 
     def cells(self, settings: Settings) -> Sequence[str]:
         """Return the values of the column `cell`."""
@@ -126,7 +126,7 @@ ALL: dict[str, Study] = {
     study.name: study
     for study in (
         Study(SETTINGS, tuple(paper.TABLE_1), worlds.get_region_duration_s, worlds.make_region_scenario),
-        Study(REGIONS, paper.CELLS, worlds.get_region_duration_s, worlds.make_region_scenario, with_bbr=True),
+        Study(REGIONS, paper.CELLS, worlds.get_region_duration_s, worlds.make_region_scenario, with_others=True),
         Study(
             LATENCY,
             tuple(f"{ms}ms" for ms in worlds.LATENCIES_MS),
@@ -153,7 +153,7 @@ ALL: dict[str, Study] = {
         ),
         Study(MEMORY, tuple(map(str, worlds.CONNECTIONS)), _make_constant(worlds.MEMORY_S), worlds.make_memory_scenario),
         LongPaths(PATHS, tuple(path.name for path in worlds.PATHS), _make_constant(worlds.PATH_S), worlds.make_path_scenario),
-        LongRun(LONG_RUN, ("es-ea",), _make_constant(0.0), worlds.make_long_run_scenario, with_bbr=True),
+        LongRun(LONG_RUN, ("es-ea",), _make_constant(0.0), worlds.make_long_run_scenario, with_others=True),
     )
 }
 """Studies by name, without training sessions, which are not runs of controllers."""

@@ -10,7 +10,7 @@ from netbuf_gym.tasks.host_buffers.settings import DEFAULT, GRID, NAMED
 from studies.auter import auter_worlds as worlds
 from studies.auter import constants, paper, trained, training, tune_constant
 from studies.auter.auter_experiment import AUTER
-from studies.auter.auter_schemes import LEARNED, NAMES, RECIPE, WITH_BBR, find_agent_key, make_controller
+from studies.auter.auter_schemes import LEARNED, NAMES, OTHER_CONTROLS, RECIPE, WITH_BBR, find_agent_key, make_controller
 from studies.auter.auter_settings import DEFAULT_STUDIES, STUDIES, Settings
 from studies.auter.auter_work import build_parts
 from studies.auter.studies import ALL, PIECES
@@ -65,9 +65,9 @@ def test_what_is_run_by_default():
     assert [len(part.runs) for part in training_parts] == [200 // training.EACH] * 2
 
 
-def test_agents_play_as_themselves_and_with_bbr():
-    keys = [find_agent_key(scheme) for scheme in (LEARNED, WITH_BBR[LEARNED], RECIPE, WITH_BBR[RECIPE])]
-    assert keys == ["agent", "agent", "auter", "auter"]
+def test_agents_play_as_themselves_and_with_other_controls():
+    keys = [find_agent_key(scheme) for scheme in (LEARNED, RECIPE, *OTHER_CONTROLS)]
+    assert keys == ["agent", "auter", "auter", "agent", "auter", "agent"]
     assert all(find_agent_key(scheme) is None for scheme in Settings.by_default)
     agent = ConstantAction(0)
     with_bbr = make_controller(WITH_BBR[LEARNED], "regions", "es-we-long", agent)
@@ -75,10 +75,12 @@ def test_agents_play_as_themselves_and_with_bbr():
     scenario = ALL["regions"].make_world(Settings(), "es-we-long", 0).scenario
     relays = [one.traffic.senders[0].relay for one in (scenario, with_bbr.place(scenario))]
     assert "cubic" in str(relays[0].cc) and "bbr" in str(relays[1].cc)
+    with_vegas = make_controller("agent_vegas", "regions", "es-we-long", agent)
+    assert "vegas" in str(with_vegas.place(scenario).traffic.senders[0].relay.cc)
     assert with_bbr.place(scenario).hosts == scenario.hosts
     live = ALL["regions"].world("es-we-long", 0, 10.0, True)
     assert live.flows and live.hosts[0].tcp_mem is None and live.capacity_mbps == worlds.LIVE_MBPS
-    assert set(WITH_BBR.values()) <= set(NAMES)
+    assert set(OTHER_CONTROLS) <= set(NAMES)
 
 
 def test_every_host_begins_with_the_papers_default_or_linux_own_and_has_a_round_trip_of_its_own():
