@@ -336,7 +336,7 @@ def _run_decisions(
     watch: Mapping[int, ViewCallback],
     stop: StopSignal,
 ) -> None:
-    """Run all worlds step by step; a world that has ended continues, unobserved, until the last one ends."""
+    """Run all worlds step by step; a world that has ended rests, a row without meaning, until the last one ends."""
     views = []
     controlled: dict[int, Any] = {}  # by identity: a fixed scenario is one object, prepared once
     for index, (scenario, seed, _) in enumerate(worlds):
@@ -360,6 +360,7 @@ def _run_decisions(
                 watch[index](views[index])
             if engine.ended[index]:
                 each(views[index])
+                engine.plant.rest(index)
         running &= ~engine.ended
 
 

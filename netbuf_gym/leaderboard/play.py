@@ -97,7 +97,7 @@ def run(
 
 
 def group_cells(cells: Iterable[Cell]) -> list[list[Cell]]:
-    """Group cells that run together: of equal durations, so that no world continues, unobserved, and as many agents each."""
+    """Group cells that run together: of equal durations, and of as many agents each."""
     together: dict[tuple[int, float], list[Cell]] = {}
     for cell in cells:
         together.setdefault((cell.agents, cell.scenario.duration_s), []).append(cell)

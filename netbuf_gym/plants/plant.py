@@ -180,6 +180,12 @@ class Plant(Uncopyable, ABC):
             SimulatorFault, PlantFault: the plant is of no further use; the environment closes it.
         """
 
+    def rest(self, world: int) -> None:
+        """Let a world that nobody looks at any more stand still from now on, until it is reset: it need not be advanced.
+
+        Its telemetry is then of no meaning. Plants whose worlds run by themselves may ignore this.
+        """
+
     @abstractmethod
     def report(self, world: int) -> list[Any]:
         """Return the counters of each agent of a world since its reset, in the form that `kind.counters` says.

@@ -23,23 +23,24 @@ class CoreKind:
     """The core's functions for one kind of agents.
 
     Attributes:
-        to_event: (batch, interval in ns, time left in ns) runs every world to the kind's event.
+        to_event: (batch, interval in ns, time left in ns, mask) runs every world whose mask is not 0 to the kind's event.
         counters: (world, scenario) -> the report of each agent.
     """
 
-    to_event: Callable[[_core.Batch, int, np.ndarray], None]
+    to_event: Callable[[_core.Batch, int, np.ndarray, np.ndarray | None], None]
     counters: Callable[[World, Scenario], list[Any]]
 
 
-def _advance_to_next_event(batch: _core.Batch, interval_ns: int, left_ns: np.ndarray) -> None:
-    batch.advance_to_event(interval_ns)
+def _advance_to_next_event(batch: _core.Batch, interval_ns: int, left_ns: np.ndarray, mask: np.ndarray | None) -> None:
+    batch.advance_to_event(interval_ns, mask=mask)
 
 
-def _advance_to_change(batch: _core.Batch, interval_ns: int, left_ns: np.ndarray) -> None:
+def _advance_to_change(batch: _core.Batch, interval_ns: int, left_ns: np.ndarray, mask: np.ndarray | None) -> None:
     """Advance by whole intervals, at most to the end of the scenario, but at least one."""
     intervals = np.maximum(-(-left_ns // interval_ns), 1)
     for most in np.unique(intervals).tolist():
-        batch.advance_to_event(interval_ns, most, (intervals == most).astype(np.uint8))
+        own = (intervals == most).astype(np.uint8)
+        batch.advance_to_event(interval_ns, most, own if mask is None else own & mask)
 
 
 def _report_senders(world: World, scenario: Scenario) -> list[Any]:
@@ -86,6 +87,7 @@ class SimPlant(Plant):
         self._elapsed_column = kind.telemetry.index("elapsed_s")
         self._elapsed_ns = np.zeros(worlds, np.int64)
         self._scenarios: list[Any] = [None] * worlds
+        self._mask: np.ndarray | None = None  # of the worlds that do not rest; None: all of them
         self._prepared: tuple[Scenario, Any] | None = None
 
     @classmethod
@@ -115,6 +117,13 @@ class SimPlant(Plant):
             raise ConfigError(str(error)) from None
         self._scenarios[world] = scenario
         self.control[world] = np.nan
+        if self._mask is not None:
+            self._mask[world] = 1
+
+    def rest(self, world: int) -> None:
+        if self._mask is None:
+            self._mask = np.ones(self.worlds, np.uint8)
+        self._mask[world] = 0
 
     def apply(self, control: np.ndarray) -> None:
         if control is not self.control:
@@ -130,10 +139,10 @@ class SimPlant(Plant):
         try:
             if until == EVENT:
                 left_ns = np.full(self.worlds, interval_ns) if left_ns is None else left_ns
-                self._core_kind.to_event(batch, interval_ns, left_ns)
+                self._core_kind.to_event(batch, interval_ns, left_ns, self._mask)
                 elapsed[:] = np.rint(self.telemetry[:, 0, self._elapsed_column] * 1e9)
             else:
-                batch.advance(interval_ns)
+                batch.advance(interval_ns, self._mask)
                 elapsed.fill(interval_ns)
         except RuntimeError as error:
             if isinstance(error, NetbufError) or any(scenario.has_own_controls for scenario in self._scenarios):

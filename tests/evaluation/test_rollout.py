@@ -131,6 +131,50 @@ def test_what_a_controller_sees_is_what_the_environment_shows():
     assert [report["utility"] for report in reports] == info["final_info"]["utility"].tolist()
 
 
+@pytest.mark.parametrize(
+    ("task", "scenario", "env"),
+    [
+        ("queue_threshold", "rlbm/random", {}),
+        ("queue_threshold", "rlbm/thesis-code", {"recipe": "thesis-code"}),  # decides by events
+        ("congestion_window", "ppcc/3", {"per_ack": True}),
+    ],
+)
+def test_an_ended_world_stands_still_and_the_others_are_what_they_are_alone(task, scenario, env):
+    worlds = [
+        rollout.draw_worlds(task, {"name": scenario, "duration_s": seconds}, [seed], **env)[0]
+        for seconds, seed in ((1.0, 1), (3.0, 2), (2.0, 3))
+    ]
+    controller = rollout.get_controller("random", task)
+    views, ended_ns, reports = {}, {}, {}
+
+    def keep(view):
+        views[view.index], ended_ns[view.index] = view, view.simulated.now_ns
+        assert {k: one.simulated.now_ns for k, one in views.items()} == ended_ns
+        reports[view.index] = view.report()
+
+    rollout.play(controller, worlds, keep, task=task, scenario=worlds[0].scenario, **env)
+    assert list(reports) == [0, 2, 1]
+    for index, world in enumerate(worlds):
+        alone: list = []
+        rollout.play(controller, [world], lambda view, own=alone: own.append(view.report()), task=task, **env)
+        assert repr(alone) == repr([reports[index]])  # by repr: NaN is NaN
+
+
+def test_a_world_that_rests_runs_again_once_it_is_reset():
+    engine = rollout._make_engine(2, "congestion_window", SHORT, {})
+    (world,) = rollout.draw_worlds("congestion_window", SHORT, [1])
+    for index in range(2):
+        engine.start_world(index, world.scenario, world.seed)
+    engine.start_history(range(2))
+    engine.plant.rest(0)
+    engine.decide(np.full(2, 5))
+    assert [engine.plant.world(index).now_ns for index in range(2)] == [0, engine.interval_ns]
+    engine.start_world(0, world.scenario, world.seed)
+    engine.decide(np.full(2, 5))
+    assert [engine.plant.world(index).now_ns for index in range(2)] == [engine.interval_ns, 2 * engine.interval_ns]
+    engine.close()
+
+
 class Slower(SimPlant):
     """Simulated worlds that are not run as the simulator would."""
 
