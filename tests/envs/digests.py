@@ -30,8 +30,13 @@ RECORDED = Path(__file__).resolve().parents[1] / "data" / "digests.json"
 WORLDS, STEPS = 4, 60
 BY_SUMS = ("netbuf/QueueThreshold-v0 ", "simulate trace lte", "simulate last hop lte")
 """How cases begin whose `core` has means by numpy: its sums of many numbers end in other bits in other versions of it."""
-LATER = ("marks", "mark_responses", "failed_s", "flows_failed", *(f"flows_completed_p{priority}" for priority in range(8)))
-"""Came after the digests were recorded: marks and failed flows, of which there are none here, and counts by priority."""
+LATER = (
+    *("marks", "mark_responses", "failed_s", "flows_failed"),
+    *(f"{name}_p{priority}" for name in ("flows_completed", "slowdown_log_mean") for priority in range(8)),
+    *("slowdown_log_mean", "fct_utility"),
+)
+"""Came after the digests were recorded: marks and failed flows, of which there are none here; counts and mean logarithms of
+slowdown by priority, and the utility made of them."""
 
 CONGESTION_WINDOW: dict[str, dict[str, Any]] = {
     **{f"ppcc/{k}": {"scenario": f"ppcc/{k}"} for k in (1, 2, 3, 4)},

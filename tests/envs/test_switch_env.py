@@ -147,6 +147,9 @@ def test_an_episode_ends_at_its_duration_with_a_report_of_the_cores_counters():
     own = np.sort(ratio[flows[:, 5] == 0])
     assert info["slowdown_p99_p0"] == pytest.approx(own[math.ceil(0.99 * len(own)) - 1])
     assert info["slowdown_mean_p0"] == pytest.approx(own.mean()) and info["slowdown_max"] == pytest.approx(ratio.max())
+    logs = np.log(own).mean()
+    assert info["slowdown_log_mean_p0"] == pytest.approx(logs)
+    assert info["fct_utility"] == pytest.approx(math.log(info["goodput_mbps"] / 10) - logs)
     assert info["fct_mean_s"] == flows[:, 2].mean()
     assert info["goodput_mbps"] == pytest.approx(core.traffic_stats(0)["delivered_bytes"] * 8e-6 / 6)
     assert info["scenario"] == "rlbm/cubic-100-0.8" and info["probe_delay_mean_ms"] > 10

@@ -48,6 +48,29 @@ def test_switch_utility_golden(parameters, golden):
     np.testing.assert_allclose(terms({"name": "switch_utility", **parameters}, busy()), golden, rtol=1e-6, atol=1e-9)
 
 
+def test_switch_log_golden():
+    """A flow of ratio 2 and one of 4 in the first interval, of 0.1 s: 3 flows less what has decayed, in 10 s."""
+    golden = [0.16, -math.log(8) * 10 / (1 + 2 * math.exp(-0.01)), 0]
+    np.testing.assert_allclose(terms("switch_log", busy()), golden, rtol=1e-6)
+    long = {"flows_completed": 1, "flows_completed_1": 1, "ratio_sum_1": 5.0, "log_ratio_sum_1": math.log(5)}
+    made = tracker()
+    made.update(telemetry(**long, delivered_bytes=25_000))
+    weights = {"goodput_weight": 1, "short_weight": 3, "long_weight": 0.5}
+    golden = [0.02, 0, -0.5 * math.log(5) * 10 / (1 + math.exp(-0.01))]
+    np.testing.assert_allclose(terms({"name": "switch_log", **weights}, made), golden, rtol=1e-6)
+
+
+def test_switch_log_comes_to_the_mean_logarithm_whatever_the_number_of_flows():
+    """Of 60 s with 3 or 30 flows of ratio 4 a second: some 60 s times ln 4, once the rate is known."""
+    for each in (3, 30):
+        made, total = tracker(), 0.0
+        flows = {"flows_completed": each / 10, "flows_completed_0": each / 10, "ratio_sum_0": 4 * each / 10}
+        for step in range(1200):
+            made.update(telemetry(**flows, log_ratio_sum_0=math.log(4) * each / 10))
+            total += terms("switch_log", made)[1] if step >= 600 else 0
+        assert total == pytest.approx(-60 * math.log(4), rel=0.05)
+
+
 def test_thesis_text_golden():
     made = busy()
     np.testing.assert_allclose(terms("thesis_text", made), [-math.log(0.5), math.log(1 + 800)], rtol=1e-6)
@@ -101,6 +124,7 @@ def test_sums_do_not_depend_on_how_often_is_decided():
         ({"name": "switch_utility", "weight": 1}, "weight"),
         ({"name": "switch_utility", "measure": "cube"}, "measure"),
         ({"name": "switch_utility", "slowdown_weight": -1}, "slowdown_weight"),
+        ({"name": "switch_log", "long_weight": -1}, "long_weight"),
         ({"name": "switch_utility", "slowdown_priorities": []}, "slowdown_priorities"),
         ({"name": "switch_utility", "slowdown_priorities": 1}, "slowdown_priorities"),
         ({"name": "switch_utility", "buffer_queues": [1, float("nan")]}, "buffer_queues"),

@@ -5,7 +5,7 @@ from netbuf_gym.tasks.queue_threshold.baselines import CONTROLLERS, BufferScheme
 from netbuf_gym.tasks.queue_threshold.brief_pulse import BriefPulse
 from netbuf_gym.tasks.queue_threshold.metrics import MEASURES
 from netbuf_gym.tasks.queue_threshold.report import switch_report
-from netbuf_gym.tasks.queue_threshold.rewards import REWARDS, SwitchUtility, ThesisCode, ThesisText
+from netbuf_gym.tasks.queue_threshold.rewards import REWARDS, SwitchLog, SwitchUtility, ThesisCode, ThesisText
 from netbuf_gym.tasks.queue_threshold.scenarios import CELLS, QUEUE_PACKETS, SCENARIOS, RandomSharedBuffer
 from netbuf_gym.tasks.queue_threshold.switch_rules import Limits, Pulse, PulseBurst
 from netbuf_gym.tasks.queue_threshold.task import QueueThreshold
@@ -40,6 +40,7 @@ __all__ = [
     "PulseBurst",
     "QueueThreshold",
     "RandomSharedBuffer",
+    "SwitchLog",
     "SwitchUtility",
     "ThesisCode",
     "ThesisText",

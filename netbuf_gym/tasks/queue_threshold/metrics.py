@@ -8,7 +8,7 @@ import numpy as np
 
 from netbuf_gym.scenarios.types import Scenario
 from netbuf_gym.tasks.flows import links_at
-from netbuf_gym.tasks.metrics import Column, FlowPercentile, Group, Limit, Margin, Measures, Price
+from netbuf_gym.tasks.metrics import Column, FlowPercentile, Group, Limit, Margin, Measures, Price, Score
 from netbuf_gym.tasks.queue_threshold.actions import LEVERS
 from netbuf_gym.utils.sums import sequential_sum
 
@@ -51,6 +51,7 @@ MEASURES = Measures(
     metrics=(
         *("slowdown_p99_p0", "slowdown_p99_p1", "slowdown_p99", "slowdown_mean_p0", "slowdown_mean_p1", "slowdown_mean"),
         *("slowdown_max", "difference_p99_s", "difference_max_s", "fct_mean_s", "fct_mean_s_p0", "fct_mean_s_p1"),
+        *("fct_utility", "slowdown_log_mean_p0", "slowdown_log_mean_p1", "slowdown_log_mean"),
         *("goodput_mbps", "flows_started", "flows_completed", "flows_completed_p0", "flows_completed_p1", "drops"),
         *("occupancy_mean", "occupancy_p99", "queue_mean_packets", "probe_delay_mean_ms"),
     ),
@@ -97,6 +98,7 @@ MEASURES = Measures(
         "slowdown_p99_p1",
         "flows_completed_p1",
         "slowdown_mean_p0",
+        "fct_utility",
         "goodput_mbps",
         "occupancy_mean",
         "drops",
@@ -109,6 +111,7 @@ MEASURES = Measures(
     ),
     series_limits=(Limit("throughput_mbps", "capacity", _port_capacity),),
     scatter=(("slowdown_p99_p0", "p99 slowdown (FCT / ideal FCT), priority 0"), ("goodput_mbps", "goodput (Mbit/s)")),
+    further_scores=(Score("fct_utility"), Score("slowdown_log_mean_p0", lower_is_better=True)),
     score_says="The 99th percentile (nearest rank) of FCT / ideal FCT over the flows of priority 0; lower is better.",
     baselines=(
         *("naive", "sophisticated", "dt", "abm", "static_bdp", "static_bdp_sqrt_n"),
@@ -128,6 +131,11 @@ MEASURES = Measures(
         Column("fct_mean_s_p0", "mean FCT, priority 0 (s)", 3),
         Column("fct_mean_s_p1", "mean FCT, priority 1 (s)", 2),
         Column("slowdown_mean_p1", "mean slowdown, priority 1", 2),
+        Column("slowdown_log_mean_p0", "mean ln(slowdown), priority 0", 3),
+        Column(
+            *("fct_utility", "fct_utility", 3),
+            says="ln(goodput / rate of the bottleneck) - mean ln(slowdown) of priority 0; higher is better",
+        ),
         Column("slowdown_max", "worst slowdown", 1),
         Column("difference_max_s", "worst FCT - ideal (s)", 2),
         Column("queue_mean_packets", "mean queue (packets)", 1),

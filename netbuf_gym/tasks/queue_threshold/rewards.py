@@ -7,13 +7,14 @@ They read a :class:`~netbuf_gym.tasks.queue_threshold.tracker.SwitchTracker` and
 | `switch_utility` | throughput, slowdown, buffer,    | a g/C - b sum over flows completed of w_p f(S) - c T sum over queues   |
 |                  | loss, delay, burst               | of v_q n_q/B - d sum over queues of u_q dropped * s                    |
 |                  |                                  | - T sum over queues of (e x_q b_q/C + h y_q (1 - room_q/N)+)           |
+| `switch_log`     | goodput, short_flows, long_flows | a g/C - sum over flows completed of w_p ln(S) / r_p                    |
 | `thesis_text`    | slowdown, throughput             | -ln(W) + ln(1 + packets/s)                         (RLBM as described) |
 | `thesis_code`    | slowdown, throughput             | -log2(worst S) + log2(1 + Gbit/s)                      (RLBM as coded) |
 
 with g the bits delivered in order to receivers, C the rate of the switch's ports, S = FCT / ideal FCT of a flow, f = ln(S),
-S - 1, or S - 1 over its recent mean, n_q/B the share of the buffer that queue q holds, b_q its bits, T the interval's length
-and s a full packet's time at rate C in seconds, room_q the number of packets that the queue would still admit, N a burst,
-(x)+ the larger of x and 0, W the worst FCT - ideal FCT in seconds.
+S - 1, or S - 1 over its recent mean, r_p the flows of priority p completed a second lately, n_q/B the share of the buffer
+that queue q holds, b_q its bits, T the interval's length and s a full packet's time at rate C in seconds, room_q the number
+of packets that the queue would still admit, N a burst, (x)+ the larger of x and 0, W the worst FCT - ideal FCT in seconds.
 
 Flows start at random (Poisson) times, independently of the queues: a new flow meets the delay and the room of an average
 moment. The terms `delay` and `burst` (the share of a burst that would be lost) measure these every interval, whereas
@@ -25,8 +26,12 @@ With several ports, room_q is that of one port's queue, the ports' queues counti
 From `netbuf_gym.rewards` a switch supports `alpha_fair` and `range_normalized`: throughput is relative to the rate of its
 ports, delay is the time that they take to send what is queued, and loss is the share of arriving packets not admitted.
 
-The terms of `switch_utility` are integrals over time and sums over events: an episode's sum does not depend on the decision
-interval. The terms of the thesis are values, the worst of the last interval in which a flow completed.
+`switch_log` pursues the metric `fct_utility` of a switch: divided by r_p, the logarithms of an episode come to its length in
+seconds times their mean, however many flows it has, and goodput is an integral over the same seconds.
+
+The terms of `switch_utility` and of the goodput of `switch_log` are integrals over time and sums over events: an episode's sum
+does not depend on the decision interval. The terms of the thesis are values, the worst of the last interval in which a flow
+completed.
 """
 
 from __future__ import annotations
@@ -131,6 +136,35 @@ class SwitchUtility:
 
 
 @dataclass(frozen=True)
+class SwitchLog:
+    """Mean logarithm of the slowdown, by priority, and goodput: what the metric `fct_utility` is the outcome of.
+
+    Args:
+        goodput_weight: Weight a, 0 to 100; 1 over the load makes a per cent of goodput weigh as much as one of the short flows'
+            slowdown, as in the metric: 2, the default, at half load.
+        short_weight, long_weight: Weights w of priority 0 and of all others, 0 to 100.
+    """
+
+    goodput_weight: float = 2.0
+    short_weight: float = 1.0
+    long_weight: float = 0.05
+    name: ClassVar[str] = "switch_log"
+    terms: ClassVar[tuple[str, ...]] = ("goodput", "short_flows", "long_flows")
+    requires: ClassVar[tuple[str, ...]] = ("delivered_bytes", "capacity_bps", "log_ratio_sum_0", "flows_completed_0")
+
+    def __post_init__(self) -> None:
+        for term in ("goodput", "short", "long"):
+            check_real(f"{term}_weight", getattr(self, f"{term}_weight"), 0, 100)
+
+    def __call__(self, tracker: SwitchTracker, out: np.ndarray) -> None:
+        """Write the terms, `(3, rows)`, to `out`."""
+        np.multiply(tracker.delivered_bytes, np.float32(8 * self.goodput_weight) / tracker.capacity_bps, out=out[0])
+        seconds = tracker.queue.log_ratio_sum / tracker.completion_rate
+        np.multiply(seconds[0], np.float32(-self.short_weight), out=out[1])
+        np.multiply(seconds[1:].sum(axis=0), np.float32(-self.long_weight), out=out[2])
+
+
+@dataclass(frozen=True)
 class ThesisText:
     """RLBM's reward as in its text: -ln(WFS) + ln(1 + throughput), throughput in packets received per second.
 
@@ -170,5 +204,5 @@ class ThesisCode:
         np.log2(1 + gbps, out=out[1])
 
 
-REWARDS = index_rewards(SwitchUtility, ThesisText, ThesisCode, AlphaFair, RangeNormalized)
+REWARDS = index_rewards(SwitchUtility, SwitchLog, ThesisText, ThesisCode, AlphaFair, RangeNormalized)
 """Rewards by name, with those of `netbuf_gym.rewards` whose terms a switch measures: it measures no round-trip times."""

@@ -194,11 +194,12 @@ class QueueThreshold(Task[SwitchTracker]):
     has as many decisions as there are such changes.
 
     The last step's `info` reports the whole episode, start-up included: `goodput_mbps`, `flows_started`,
-    `flows_completed`, `fct_mean_s`, `slowdown_p99`, `slowdown_mean`, `slowdown_max` (ratios), `difference_p99_s`,
-    `difference_max_s`, `drops`, `occupancy_mean`, `occupancy_p99`, `queue_mean_packets`, `probe_delay_mean_ms` (a ping of
-    priority 0 once a second, one way), `duration_s`, `scenario`; and by priority `flows_completed_p0`, `fct_mean_s_p0`,
-    `slowdown_p99_p0`, `slowdown_mean_p0`, `queue_mean_packets_0` and so on
-    (`netbuf_gym.tasks.queue_threshold.switch_report`). Percentiles are nearest rank; NaN where no flow completed.
+    `flows_completed`, `fct_mean_s`, `slowdown_p99`, `slowdown_mean`, `slowdown_max` (ratios), `slowdown_log_mean`,
+    `fct_utility`, `difference_p99_s`, `difference_max_s`, `drops`, `occupancy_mean`, `occupancy_p99`,
+    `queue_mean_packets`, `probe_delay_mean_ms` (a ping of priority 0 once a second, one way), `duration_s`, `scenario`;
+    and by priority `flows_completed_p0`, `fct_mean_s_p0`, `slowdown_p99_p0`, `slowdown_mean_p0`, `slowdown_log_mean_p0`,
+    `queue_mean_packets_0` and so on (`netbuf_gym.tasks.queue_threshold.switch_report`). Percentiles are nearest rank; NaN
+    where no flow completed.
 
     ## Arguments
 
