@@ -117,7 +117,11 @@ GLOSSARY: dict[str, Entry] = {
     "mixed_with": Entry("families but cellular, agents and crowd", "of which the paths have something besides, each as likely"),
     "mixed_probability": Entry(SHARE, "share of the paths that have something of another family besides"),
     "rivals_probability": Entry(SHARE, "share of the paths of several senders that have rivals besides"),
-    "most_mbit": Entry("1 to 1e+09", "what a bottleneck may carry in a world: faster ones are shorter, down to 5 s or 20 RTTs"),
+    "most_mbit": Entry(
+        "1 to 1e+09", "what a bottleneck may carry in a world: faster ones are shorter, down to 5 s or 20 RTTs, or 10 s"
+    ),
+    "families": Entry("names of families; null: all", "of worlds, each as likely; one that is named twice is twice as likely"),
+    "queues": Entry("2 to 4", "queues of the switch, each for sizes of its own"),
     "fast_share": Entry("0 to 0.9", "of worlds all of whose paths carry 100 to 1000 Mbit/s"),
     "reverse_probability": Entry(SHARE, "share of the worlds with a flow on the way back"),
     "extra_ms": Entry(DELAY, "latency that is added to the testbed's own, there and back"),

@@ -21,6 +21,9 @@ def test_every_name_gives_a_world_that_describes_itself(name):
         assert scenarios.flows_of(world) == 0
         drawn = world if isinstance(world, Scenario) else world.sample(np.random.default_rng(0))
         assert len(drawn.traffic.senders) == 10 and drawn.name == name
+    elif name == "switch/families":  # worlds are called by their family
+        drawn = world.sample(np.random.default_rng(0))
+        assert scenarios.flows_of(world) == 0 and drawn.traffic.senders and drawn.name.startswith("switch/")
     elif name.startswith("auter/"):  # what is sent is the host's: relayed, or from it
         drawn = world if isinstance(world, Scenario) else world.sample(np.random.default_rng(0))
         assert [host.name for host in drawn.hosts if host.agent or host.name == "proxy"] == ["proxy"] and drawn.name == name

@@ -3,6 +3,7 @@
 from netbuf_gym.tasks.queue_threshold.actions import GRIDS
 from netbuf_gym.tasks.queue_threshold.baselines import CONTROLLERS, BufferScheme, FixedThresholds
 from netbuf_gym.tasks.queue_threshold.brief_pulse import BriefPulse
+from netbuf_gym.tasks.queue_threshold.families import SwitchFamilies
 from netbuf_gym.tasks.queue_threshold.metrics import MEASURES
 from netbuf_gym.tasks.queue_threshold.report import switch_report
 from netbuf_gym.tasks.queue_threshold.rewards import REWARDS, SwitchLog, SwitchUtility, ThesisCode, ThesisText
@@ -40,6 +41,7 @@ __all__ = [
     "PulseBurst",
     "QueueThreshold",
     "RandomSharedBuffer",
+    "SwitchFamilies",
     "SwitchLog",
     "SwitchUtility",
     "ThesisCode",

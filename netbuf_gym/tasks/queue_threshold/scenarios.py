@@ -23,6 +23,7 @@ from netbuf_gym.scenarios.switched import HOSTS, shared_buffer
 from netbuf_gym.scenarios.switches import DROPS
 from netbuf_gym.scenarios.traffic import Arrivals, FlowList, Incast, PoissonArrivals
 from netbuf_gym.scenarios.types import Scenario
+from netbuf_gym.tasks.queue_threshold.families import SwitchFamilies
 from netbuf_gym.traces.types import MAX_RATE_MBPS, MIN_RATE_MBPS
 from netbuf_gym.utils import checks
 
@@ -324,6 +325,11 @@ SCENARIOS: dict[str, Callable[..., World]] = {
         only=_COMMON,
         without=("stop_s",),
         fixed={"code": False, "name": "rlbm/thesis-text"},
+    ),
+    "switch/families": derive_factory(
+        SwitchFamilies,
+        "Families of switch worlds: 7 to 200 Mbit/s, round trips of 0.5 to 150 ms, many hosts, mice, incast, 2 to 4 queues.",
+        fixed={"name": "switch/families"},
     ),
 }
 """Makers of worlds by scenario name."""
