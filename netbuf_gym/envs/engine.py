@@ -10,7 +10,7 @@ from __future__ import annotations
 import inspect
 import math
 import weakref
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -111,6 +111,8 @@ class Engine(Uncopyable):
         self.steps, self.time_ns, self._end_ns = np.zeros((3, self.worlds), np.int64)
         self._episodes = _core.Episodes(self.time_ns, self._end_ns, self.steps, self.rewards, over)
         self._features = np.zeros((self.task.width, self.rows), np.float32)
+        self._weigh: Callable[[Any], np.ndarray] | None = None
+        self._factors: np.ndarray | None = None
         self._checks_left = 2
         self.set_reward(self.task.default_reward if reward is None else reward)
 
@@ -212,6 +214,8 @@ class Engine(Uncopyable):
             self.scenarios[world] = scenario
             self._end_ns[world] = round(scenario.duration_s * 1e9) if math.isfinite(scenario.duration_s) else FOREVER_NS
         self.task.start(self.tracker, rows, scenario)
+        if self._weigh is not None and self._factors is not None:
+            self._factors[:, rows] = self._weigh(scenario)[:, None]
         self.steps[world] = 0
         self.time_ns[world] = 0
         self.terminated[world] = self.truncated[world] = self.ended[world] = False
@@ -241,6 +245,8 @@ class Engine(Uncopyable):
         self.tracker.update(self._telemetry)
         self.history.push(self._observe_checked())
         self.reward(self.tracker, self.terms)
+        if self._factors is not None:
+            np.multiply(self.terms, self._factors, out=self.terms)
         if b"\0" in self._alive.tobytes():  # as a rule nobody is absent
             np.multiply(self.terms, self._alive != 0, out=self.terms)
         for world in self.failures:
@@ -291,6 +297,21 @@ class Engine(Uncopyable):
         made = bind_reward(tasks.make_task_reward(self.task.name, reward), telemetry)
         self.reward_argument = reward
         self.reward, self.terms = made, np.zeros((len(made.terms), self.rows), np.float32)
+        self._weigh = self._factors = None
+
+    def weigh_terms(self, weigh: Callable[[Any], np.ndarray] | None) -> None:
+        """Multiply the terms of the reward, from the next decision on, by factors of each world, until another reward is set.
+
+        Args:
+            weigh: Returns the factors of a scenario, float32 `(number of terms,)`, asked for running worlds now and for others
+                as they start; None: no factors.
+        """
+        self._weigh, self._factors = weigh, None
+        if weigh is not None:
+            self._factors = np.ones_like(self.terms)
+            for world, scenario in enumerate(self.scenarios):
+                if scenario is not None:
+                    self._factors[:, world * self.agents : (world + 1) * self.agents] = weigh(scenario)[:, None]
 
     def step_info(self, name: str) -> dict[str, np.ndarray]:
         """Return an entry of `INFO` for the last decision: its reward terms, or the measurements of its interval (NaN: none).

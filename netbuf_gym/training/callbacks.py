@@ -18,6 +18,8 @@ import numpy as np
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.logger import KVWriter, TensorBoardOutputFormat
 
+from netbuf_gym.envs.engine import Engine
+from netbuf_gym.training.constraints import Lagrangian, Violations
 from netbuf_gym.utils.files import name_in_errors, write_atomic
 from netbuf_gym.utils.progress import ProgressBar, format_duration, print_line
 
@@ -135,6 +137,54 @@ class StageUpdates(BaseCallback):
 
     def _on_rollout_start(self) -> None:
         self.tell(max(self.model.num_timesteps / self.total_timesteps, self.stop.time_used()))
+
+    def _on_step(self) -> bool:
+        return True
+
+
+class ConstraintUpdates(BaseCallback):
+    """Measures violations of constraints between an update and a rollout, first at the start and then evenly over the training.
+
+    Each time the multipliers move, and with them the weights of the reward's terms; every row of the log has both.
+
+    Args:
+        lagrangian: Multipliers; of a resumed run as they were.
+        times: Number of measurements.
+        total_timesteps: Timesteps of the whole job.
+        stop: Time limit, which counts where it is ahead of the steps.
+        measure: Plays the present policy and returns its violations; it leaves random generators as they were.
+        engine: Engine of the learner's worlds, whose families are their names.
+    """
+
+    def __init__(
+        self,
+        lagrangian: Lagrangian,
+        times: int,
+        total_timesteps: int,
+        stop: StopCondition,
+        measure: Callable[[], Violations],
+        engine: Engine,
+    ):
+        super().__init__()
+        self.lagrangian, self.times, self.total_timesteps = lagrangian, times, total_timesteps
+        self.stop, self.measure, self.engine = stop, measure, engine
+
+    def _on_training_start(self) -> None:
+        self._weigh_terms()
+
+    def _on_rollout_start(self) -> None:
+        share = max(self.model.num_timesteps / self.total_timesteps, self.stop.time_used())
+        if 1 + min(int(share * self.times), self.times - 1) > self.lagrangian.updates:
+            self.lagrangian.update(self.measure())
+            self._weigh_terms()
+
+    def _on_rollout_end(self) -> None:
+        for name, value in self.lagrangian.list_values().items():
+            self.logger.record(name, value)
+
+    def _weigh_terms(self) -> None:
+        terms = self.engine.reward.terms
+        self.engine.weigh_terms(lambda scenario: self.lagrangian.compute_factors(scenario.name, terms))
 
     def _on_step(self) -> bool:
         return True

@@ -14,7 +14,9 @@ in the same place is an error.
 Of a run with `snapshots` the model with the best score in `validation_seeds` (48) worlds of the scenario `validation` (the
 training scenario by default) is kept, as best.zip in the run's folder; of other runs the last model. With
 `validation.worst_weight=1` the family of worlds in which a model does worst counts as much as the mean over all, here and where
-the seed is chosen; families need some worlds each, so that `validation_seeds` should be larger then.
+the seed is chosen; families need some worlds each, so that `validation_seeds` should be larger then. `validation.score=NAME`
+chooses by another score of the task, and `constraints=[...]` costs score where a bound is missed: then the seed is chosen in
+validation worlds, too, also where the task has a suite to choose on.
 
 Writes model.zip (the seed that does best on the suite that the task chooses on, or else in validation worlds), config.yaml,
 metrics.json and card.md into `out`; `netbuf-gym results make` then plays its rows, and `results pages` writes them into cards.
@@ -45,6 +47,8 @@ from netbuf_gym.training import campaign_suites, selection
 from netbuf_gym.training.checkpoints import checkpoint, packing, versions
 from netbuf_gym.training.checkpoints.saved_agent import SavedAgent
 from netbuf_gym.training.config import find_differences, load
+from netbuf_gym.training.constraints import to_plain_constraints
+from netbuf_gym.training.criteria import Criterion, resolve_criterion
 from netbuf_gym.training.jobs import CHANGEABLE_KEYS, load_job
 from netbuf_gym.training.ranges import check_seeds, resolve_evaluation_seeds
 from netbuf_gym.training.schema import FIRST_VALIDATION_SEED
@@ -77,7 +81,7 @@ class CampaignPlan:
     command: str
     task: str
     suites: bool = True
-    worst_weight: float = 0.0
+    criterion: Criterion | None = None
     executor: str = LOCAL.name
     jobs: int = 1
 
@@ -85,6 +89,16 @@ class CampaignPlan:
     def measures(self) -> Measures:
         """Metrics by which the task's agents are evaluated."""
         return tasks.get(self.task).measures
+
+    @property
+    def resolved_criterion(self) -> Criterion:
+        """Criterion by which snapshots and seeds are chosen."""
+        return self.criterion or Criterion(self.measures.get_score())
+
+    @property
+    def chooses_by_suite(self) -> bool:
+        """Whether the seed is chosen on the task's suite: where it has one, and no other score or constraints are asked for."""
+        return self.suites and bool(self.measures.chosen_on) and self.resolved_criterion.is_usual(self.measures)
 
 
 def main(argv: Sequence[str]) -> int:
@@ -98,7 +112,7 @@ def main(argv: Sequence[str]) -> int:
         return 130
     trained, saved = ([checkpoint.read_model(path) for path in each] for each in models)
     metrics, kept = _compute_metrics(plan, trained, saved)
-    if plan.suites and plan.measures.carded_on:
+    if plan.chooses_by_suite and plan.measures.carded_on:
         metrics["cards"] = campaign_suites.evaluate_for_card(plan.measures, saved, kept, metrics["choice"])
     plan.out.mkdir(parents=True, exist_ok=True)
     config = packing.pack_model(saved[kept], plan.out / "model.zip")
@@ -129,7 +143,7 @@ def train_models(plan: CampaignPlan) -> tuple[list[Path], list[Path]] | None:
     th.set_num_threads(1)
     if plan.validation is None:
         return last, last
-    how = plan.task, plan.validation, plan.validation_seeds, plan.worst_weight
+    how = plan.task, plan.validation, plan.validation_seeds, plan.resolved_criterion
     return last, [selection.choose_model(path.parent, *how) for path in last]
 
 
@@ -159,7 +173,8 @@ def parse_plan(argv: Sequence[str]) -> CampaignPlan:
     for name in scenarios:
         draw_worlds(record.name, name, resolve_evaluation_seeds(1))  # raises for a scenario without the task's agents
     experiment = next((o.partition("=")[2] for o in overrides if o.startswith("experiment=")), config.algo.name)
-    by_suite = own["suites"] == "true" and record.measures.chosen_on
+    criterion = resolve_criterion(config)
+    by_suite = own["suites"] == "true" and record.measures.chosen_on and criterion.is_usual(record.measures)
     return CampaignPlan(
         range(int(own["first_seed"]), int(own["first_seed"]) + int(own["seeds"])),
         int(own["evaluation_seeds"]),
@@ -172,7 +187,7 @@ def parse_plan(argv: Sequence[str]) -> CampaignPlan:
         shlex.join(["python", "-m", "netbuf_gym.training.campaign", *filter(_is_machine_independent, argv)]),
         config.env.name,
         own["suites"] == "true",
-        float(config.validation.worst_weight),
+        criterion,
         get_executor(own["executor"]).name,
         int(own["jobs"]),
     )
@@ -247,10 +262,11 @@ def _compute_metrics(
             )
         played[name] = agents, baselines, [world.scenario for world in worlds]
     scores = np.array([[_compute_mean(runs.metrics[measures.score]) for runs in agents] for agents, _, _ in played.values()]).T
-    by_suite = plan.suites and measures.chosen_on
-    choice = campaign_suites.score_for_choice(measures, saved, plan.worst_weight) if by_suite else None
+    criterion = plan.resolved_criterion
+    weight = criterion.worst_weight
+    choice = campaign_suites.score_for_choice(measures, saved, weight) if plan.chooses_by_suite else None
     validated = [] if plan.validation is None else [selection.read_validation_score(one.path.parent) for one in saved]
-    best = np.argmin if choice is None and measures.lower_is_better else np.argmax
+    best = np.argmin if choice is None and criterion.score.lower_is_better else np.argmax
     kept = int(best(validated if choice is None else choice["scores"]))
     scenarios: dict[str, Any] = {}
     for name, (agents, baselines, drawn) in played.items():
@@ -272,6 +288,8 @@ def _compute_metrics(
     progress = [one.progress for one in trained]
     chosen: dict[str, Any] = {"scenario": plan.validation, "seeds": plan.validation_seeds}
     chosen |= {"timesteps": [one.progress["timesteps"] for one in saved], "scores": validated}
+    if not criterion.is_usual(measures):
+        chosen |= {"score": criterion.score.metric, "constraints": to_plain_constraints(criterion.constraints)}
     metrics = {
         "schema": "netbuf-gym/campaign/1",
         "netbuf_gym": __version__,
@@ -290,7 +308,7 @@ def _compute_metrics(
         "begun_with": [_read_prior_training(one) for one in trained],
         "validation": None if plan.validation is None else chosen,
         "evaluation_seeds": [seeds[0], seeds[-1]],
-        **({"worst_weight": plan.worst_weight} if plan.worst_weight else {}),
+        **({"worst_weight": weight} if weight else {}),
         f"{measures.score}_interquartile_mean": list(statistics.bootstrap_interval(scores)) if len(saved) > 1 else None,
         "scenarios": scenarios,
     }
@@ -433,7 +451,10 @@ def _explain_choice(metrics: dict[str, Any]) -> str:
     weight = metrics.get("worst_weight", 0.0)
     there = f"{f'with its worst family at weight {weight:g} beside the mean; ' if weight else ''}all of them there: {scores}"
     if choice is None:
-        return f"the best in validation worlds ({there})"
+        validation = metrics["validation"]
+        by = f", by {validation['score']}" if "score" in validation else ""
+        by += f" less the penalties of {len(found)} constraints" if (found := validation.get("constraints")) else ""
+        return f"the best in validation worlds{by} ({there})"
     return f"the best on the suite `{choice['suite']}`, version {choice['version']} ({there})"
 
 

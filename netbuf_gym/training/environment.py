@@ -13,6 +13,7 @@ from netbuf_gym.evaluation import rollout
 from netbuf_gym.scenarios.sources import resolve_scenario, sample_example
 from netbuf_gym.training import config_errors
 from netbuf_gym.training.config import build_scenario_spec, to_plain
+from netbuf_gym.training.criteria import resolve_criterion
 from netbuf_gym.training.ranges import DISCRETE_ONLY
 from netbuf_gym.training.schema import FIRST_VALIDATION_SEED
 
@@ -77,8 +78,10 @@ def check_scenario(config: DictConfig) -> None:
 
 
 def check_validation(config: DictConfig) -> None:
-    """Raise ConfigError for a validation scenario that is not one of the task's."""
+    """Raise ConfigError for a validation scenario, a score or constraints that are not of the task."""
     one = config.validation
+    if config.env.name in tasks.names():
+        resolve_criterion(config)
     if one.name is None and one.kwargs:
         raise ConfigError("validation.kwargs are given without validation.name; valid: both, or neither")
     if one.name is not None and config.env.name in tasks.names():

@@ -21,6 +21,7 @@ from netbuf_gym.tasks.task import Task
 from netbuf_gym.training.config import to_plain
 from netbuf_gym.training.schema import (
     ACTIVATIONS,
+    FIRST_CONSTRAINT_SEED,
     FIRST_EVALUATION_SEED,
     FIRST_JUDGING_SEED,
     FIRST_STUDY_SEED,
@@ -185,6 +186,8 @@ def check_training(config: DictConfig) -> None:
         ("checkpoint_minutes", 0.0001, 1e6),
         ("snapshots", 0, 10_000),
         ("validation.worst_weight", 0, 1000),
+        ("constraint_worlds", 1, FIRST_VALIDATION_SEED - FIRST_CONSTRAINT_SEED),
+        ("constraint_updates", 1, 10_000),
         ("imitate.steps", 1, 10**6),
         ("imitate.rounds", 1, 100),
         ("imitate.epochs", 1, 1000),

@@ -25,6 +25,8 @@ FIRST_VALIDATION_SEED = 900_000
 """First seed on which a campaign chooses among an agent's snapshots; its training seeds lie below."""
 FIRST_STUDY_SEED = 950_000
 """First seed on which studies compare settings; a campaign's choice between tuned and other settings uses other seeds."""
+FIRST_CONSTRAINT_SEED = 890_000
+"""First seed of the worlds in which trainings measure the violations of their constraints."""
 MIN_TRAINING_SEEDS = 3
 """Minimum number of training seeds of a trial."""
 PRUNERS, SAMPLERS = ("median", "halving", "none"), ("tpe", "cmaes", "random")
@@ -72,11 +74,14 @@ class ValidationConfig:
         kwargs: its arguments.
         worst_weight: weight of the family of worlds with the worst mean score beside the mean over all, 0 to 1000, by which
             snapshots and seeds are chosen; a family is the worlds of one name. 0: the mean alone.
+        score: metric by which snapshots, seeds and settings are chosen, one of the task's scores; null: the one that ranks
+            controllers.
     """
 
     name: str | None = None
     kwargs: dict[str, Any] = field(default_factory=dict)
     worst_weight: float = 0.0
+    score: str | None = None
 
 
 @dataclass
@@ -189,6 +194,13 @@ class TrainConfig:
             of a curriculum do; observations, actions and the shape of the networks must be the same. null: random networks.
         curriculum: stages before the scenario itself, each a mapping of `until`, the share of the training that is over
             at its end (rising, between 0 and 1), and `kwargs`, its arguments over the scenario's own.
+        constraints: bounds on metrics of the task, each a mapping of `metric`; `least` or `most`; `of`, a controller relative
+            to whose value in the same world the bound is (none: it bounds the mean itself); `family`, each (worlds of one
+            name) or pooled (the default); `term`, the term of the reward that works towards it, which weighs 1 + multiplier
+            times as much in training; `step` (10), the rise of the multiplier by a violation of 1; and `penalty` (10), what a
+            violation of 1 costs of the score where snapshots, seeds and settings are chosen.
+        constraint_worlds: worlds in which violations are measured in training, drawn from the scenario, always the same.
+        constraint_updates: number of measurements, evenly over the training, each of which moves the multipliers.
         imitate: a rule or an agent that the learner imitates before it learns by itself.
         checkpoint_minutes: time between checkpoints.
         snapshots: number of models kept along the way, evenly over the training, for a campaign to choose among them; 0: only
@@ -214,6 +226,9 @@ class TrainConfig:
     resume: str | None = None
     start_from: str | None = None
     curriculum: list[Any] = field(default_factory=list)
+    constraints: list[Any] = field(default_factory=list)
+    constraint_worlds: int = 48
+    constraint_updates: int = 20
     imitate: ImitateConfig = field(default_factory=ImitateConfig)
     checkpoint_minutes: float = 1.0
     snapshots: int = 0

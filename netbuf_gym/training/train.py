@@ -8,6 +8,7 @@ differ.
 from __future__ import annotations
 
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -21,7 +22,7 @@ from omegaconf import DictConfig, OmegaConf
 from netbuf_gym import tasks
 from netbuf_gym.errors import CheckpointError, ConfigError
 from netbuf_gym.tasks.metrics import Measures
-from netbuf_gym.training import curriculum
+from netbuf_gym.training import constraints, curriculum
 from netbuf_gym.training.checkpoints import checkpoint, versions
 from netbuf_gym.training.config import Source, merge_configs
 from netbuf_gym.training.environment import build_env_kwargs, make_worlds
@@ -140,6 +141,7 @@ def _start_training(config: DictConfig, tell: Callable[[str], None]) -> TrainRes
         native: Any = worlds.unwrapped
         check_guesses(config.algo, native.engine.task)
         check_privileged(config.algo, native.engine.task)
+        constraints.check_terms(constraints.read_constraints(config), native.engine.reward.terms)
         if note is not None:
             _warn(note)
         from netbuf_gym.training import selection
@@ -297,12 +299,15 @@ def _run_training(
     seconds_before = 0.0 if saved is None else float(saved.progress["seconds"])
     stop = callbacks.StopCondition(interrupt, None if config.max_minutes is None else config.max_minutes * 60, seconds_before)
 
+    lagrangian = make_lagrangian(config, saved)
+
     def write(name: str | Path, moment: moments.Moment | None = None, finished: bool = False) -> Path:
         progress = {
             "timesteps": model.num_timesteps,
             "seconds": stop.seconds,
             "updates": model._n_updates,
             "finished": finished,
+            **({} if lagrangian is None else {"constraints": lagrangian.to_dict()}),
         }
         (run_dir / name).parent.mkdir(exist_ok=True)
         checkpoint.save_model(run_dir / name, model, config, env, progress, moment)
@@ -328,6 +333,8 @@ def _run_training(
         parts.append(
             callbacks.StageUpdates(config.total_timesteps, stop, curriculum.make_stage_setter(config, recorder.set_stage))
         )
+    if lagrangian is not None:
+        parts.append(make_constraint_updates(config, model, env, lagrangian, stop))
     progress = callbacks.ProgressDisplay(config.total_timesteps, stop, measures.score)
     if config.progress:
         parts.append(progress)
@@ -365,6 +372,59 @@ def _run_training(
         str(config.algo.name),
         model._stats_window_size,
     )
+
+
+def make_lagrangian(config: DictConfig, saved: checkpoint.SavedModel | None = None) -> constraints.Lagrangian | None:
+    """Return the multipliers of a training's constraints, of a resumed run as they were; None where no term pursues any.
+
+    Raises:
+        CheckpointError: The run's multipliers are damaged.
+    """
+    own = constraints.read_constraints(config)
+    if all(one.term is None for one in own):
+        return None
+    made = constraints.Lagrangian(own)
+    if saved is not None and "constraints" in saved.progress:
+        try:
+            made.load(saved.progress["constraints"])
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise CheckpointError(f"{saved.path}: damaged: its multipliers do not match this job ({error})") from None
+    return made
+
+
+def make_constraint_updates(
+    config: DictConfig, model: BaseAlgorithm, env: dict[str, Any], lagrangian: constraints.Lagrangian, stop: Any
+) -> BaseCallback:
+    """Return the callback that measures violations in training and moves the multipliers.
+
+    Args:
+        config: Configuration of the training.
+        model: Learner.
+        env: Description of its environment, as `describe_env` returns it.
+        lagrangian: Multipliers.
+        stop: `callbacks.StopCondition` of the training.
+    """
+    from netbuf_gym.training import callbacks, models
+    from netbuf_gym.training.checkpoints import learner_state as moments
+    from netbuf_gym.training.checkpoints.saved_agent import SavedAgent
+
+    native: Any = models.get_worlds(model).env.unwrapped
+    scenario, threads = env["kwargs"]["scenario"], config.env.threads
+    meter = constraints.ViolationMeter(lagrangian.constraints, config.env.name, scenario, config.constraint_worlds, threads)
+
+    def measure() -> constraints.Violations:
+        generators = moments.get_generator_states()
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder, "model.zip")
+            progress = {"timesteps": model.num_timesteps, "seconds": 0.0, "updates": model._n_updates, "finished": False}
+            checkpoint.save_model(path, model, config, env, progress)
+            agent = SavedAgent(checkpoint.read_model(path))
+            found = meter.measure(agent, agent.env)
+        moments.set_generator_states(generators)
+        return found
+
+    shape = config.constraint_updates, config.total_timesteps
+    return callbacks.ConstraintUpdates(lagrangian, *shape, stop, measure, native.engine)
 
 
 @contextmanager

@@ -91,8 +91,8 @@ def format_summary(plan: studies.StudyPlan, study: optuna.Study) -> str:
     best = study.best_trial
     first = studies.find_default_trial(study, plan)
     if first is not None:
-        said.append(f"trial {first.number}, the defaults: {plan.measures.score} {first.value:.4f}")
-    said.append(f"trial {best.number}, the best: {plan.measures.score} {best.value:.4f}{_say_direction(plan)}")
+        said.append(f"trial {first.number}, the defaults: {plan.criterion.score.metric} {first.value:.4f}")
+    said.append(f"trial {best.number}, the best: {plan.criterion.score.metric} {best.value:.4f}{_say_direction(plan)}")
     said += [f"  {key} = {value}" for key, value in studies.get_trial_settings(plan, best).items()]
     said += [f"measured {format_conditions(plan)}", f"train with: {format_train_command(plan)}"]
     return "\n".join(said)
@@ -109,7 +109,7 @@ def format_conditions(plan: studies.StudyPlan) -> str:
 
 
 def _say_direction(plan: studies.StudyPlan) -> str:
-    return " (lower is better)" if plan.measures.lower_is_better else ""
+    return " (lower is better)" if plan.criterion.score.lower_is_better else ""
 
 
 def compute_cost_ratio(argv: Sequence[str]) -> float:
@@ -138,9 +138,9 @@ def write_results(plan: studies.StudyPlan, study: optuna.Study) -> None:
     write_atomic(folder / BEST, format_best_yaml(plan, study))
     write_atomic(folder / "trials.csv", format_trials(study))
     complete = [one for one in studies.list_ended_trials(study) if one.state == TrialState.COMPLETE]
-    target = f"{plan.measures.score}{_say_direction(plan)}"
+    target = f"{plan.criterion.score.metric}{_say_direction(plan)}"
     write_current_figure(lambda: pictures.plot_optimization_history(study, target_name=target), folder / "history.png")
-    write_figure(draw_slices(plan.settings, complete, plan.measures.score), folder / "slice.png")
+    write_figure(draw_slices(plan.settings, complete, plan.criterion.score.metric), folder / "slice.png")
     if len({one.value for one in complete}) > 1 and len(complete) >= MIN_TRIALS_FOR_IMPORTANCE:
         write_current_figure(
             lambda: pictures.plot_param_importances(study, evaluator=PedAnovaImportanceEvaluator(), target_name=target),
@@ -157,9 +157,10 @@ def format_best_yaml(plan: studies.StudyPlan, study: optuna.Study) -> str:
     default = "" if first is None else f" (defaults: {first.value:.4f})"
     command = [one for one in study.user_attrs[studies.COMMAND] if not one.startswith(MACHINE_OVERRIDES)]
     groups = {"env": plan.config.env.name, "algo": plan.config.algo.name, **PLAIN_GROUPS}
+    name = plan.criterion.score.metric
     said = [
         config_reference.GLOBAL_PACKAGE_HEADER,
-        f"# trial {best.number} of {len(studies.list_ended_trials(study))}: {plan.measures.score} {best.value:.4f}{default}",
+        f"# trial {best.number} of {len(studies.list_ended_trials(study))}: {name} {best.value:.4f}{default}",
         f"# measured {format_conditions(plan)}{_say_direction(plan)}",
         f"# netbuf-gym tune {shlex.join(command)}",
         "defaults:",
@@ -204,10 +205,10 @@ def _run_workers(plan: studies.StudyPlan, study: optuna.Study) -> bool:
 
 def _show_progress(bar: ProgressBar, plan: studies.StudyPlan, study: optuna.Study) -> None:
     trials = studies.list_ended_trials(study)
-    choose_best = min if plan.measures.lower_is_better else max
+    choose_best = min if plan.criterion.score.lower_is_better else max
     best = choose_best((one.value for one in trials if one.value is not None), default=None)
     text = f"{len(trials)} of {plan.config.trials} trials"
-    said = "" if best is None else f", best {plan.measures.score} {best:.4f}{_say_direction(plan)}"
+    said = "" if best is None else f", best {plan.criterion.score.metric} {best:.4f}{_say_direction(plan)}"
     bar(len(trials), plan.config.trials, text + said)
 
 

@@ -27,6 +27,12 @@ WORLDS = {
         "scenario.kwargs.duration_s=1",
         "curriculum=[{until: 0.25, kwargs: {duration_s: 2}}, {until: 0.5, kwargs: {duration_s: 3}}]",
     ),
+    "constraints": (
+        *("env=queue_threshold", "scenario.kwargs.duration_s=2", "reward=switch_log"),
+        *("constraint_worlds=2", "constraint_updates=6"),
+        "constraints=[{metric: goodput_mbps, least: 0.99, of: naive, family: each, term: goodput}, "
+        "{metric: queue_mean_packets, most: 1, term: short_flows}]",
+    ),
     "switch": ("env=queue_threshold", "scenario.kwargs.duration_s=2", "env.kwargs.actions=limits"),
 }
 ROLLOUT = ("algo.kwargs.n_steps=8", "algo.kwargs.batch_size=16")
@@ -114,7 +120,7 @@ def test_a_critic_that_is_told_more_comes_back(at_once, tmp_path, undisturbed, i
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("worlds", ["two", "rivals", "twins", "switch", "stages"])
+@pytest.mark.parametrize("worlds", ["two", "rivals", "twins", "switch", "stages", "constraints"])
 def test_every_kind_of_world_comes_back(worlds, tmp_path, undisturbed, interrupted_after):
     interrupted_after(75)
     assert train(job("ppo", tmp_path / "run", worlds)).interrupted

@@ -12,6 +12,7 @@ from netbuf_gym.tasks import get
 from netbuf_gym.training import campaign, selection
 from netbuf_gym.training.checkpoints import archive as archives
 from netbuf_gym.training.checkpoints import checkpoint
+from netbuf_gym.training.criteria import Criterion
 from netbuf_gym.training.schema import FIRST_VALIDATION_SEED
 from netbuf_gym.training.train import train
 
@@ -59,10 +60,13 @@ def test_a_campaign_keeps_the_best_snapshot(tiny, tmp_path, monkeypatch):
     def scores(models, *worlds):
         """The second snapshot of each seed is the best by far."""
         asked.append(worlds[:3])
-        return [1.0 if path.stem.endswith("64") else score for path, score in zip(models, play(models, *worlds), strict=True)]
+        return [
+            dataclasses.replace(one, score=1.0) if path.stem.endswith("64") else one
+            for path, one in zip(models, play(models, *worlds), strict=True)
+        ]
 
-    play = selection.score_models
-    monkeypatch.setattr(selection, "score_models", scores)
+    play = selection.judge_models
+    monkeypatch.setattr(selection, "judge_models", scores)
     where = {"name": "ppcc/4", "duration_s": 2}
     seeds = range(FIRST_VALIDATION_SEED, FIRST_VALIDATION_SEED + 2)
     assert campaign.main(command) == 0 and asked == [("congestion_window", where, seeds)] * 2
@@ -92,7 +96,7 @@ def test_a_campaign_keeps_the_best_snapshot(tiny, tmp_path, monkeypatch):
 
 def test_the_worst_family_counts_by_its_weight():
     """Means 2 and 0 of two families, 4/3 over all; NaN is no score."""
-    measures, families = get("congestion_window").measures, ["a", "b", "a", "a"]
+    measures, families = get("congestion_window").measures.get_score(), ["a", "b", "a", "a"]
     values = np.array([1.0, 0.0, 3.0, np.nan])
     assert selection.compute_score(values, families, measures) == pytest.approx(4 / 3)
     assert selection.compute_score(values, families, measures, 1.0) == pytest.approx(2 / 3)
@@ -121,7 +125,8 @@ def test_a_model_is_chosen_by_its_worst_family(tiny, monkeypatch):
     monkeypatch.setattr(selection, "draw_worlds", lambda *args: drawn)
     monkeypatch.setattr(selection.comparison, "run", run)
     for weight, kept in ((0.0, names[1]), (1.0, names[0])):
-        selection.choose_model(run_dir, "congestion_window", "paths/training", 3, weight)
+        criterion = Criterion(get("congestion_window").measures.get_score(), weight)
+        selection.choose_model(run_dir, "congestion_window", "paths/training", 3, criterion)
         assert json.loads((run_dir / selection.SCORES).read_text())["kept"].endswith(f"{kept}.zip")
 
 

@@ -338,7 +338,9 @@ def test_what_a_trial_may_cost_is_counted_in_the_defaults(study):
 @pytest.mark.slow
 def test_studies_play_worlds_of_their_own(study, monkeypatch):
     seen = []
-    monkeypatch.setattr(studies.selection, "score_models", lambda paths, task, scenario, seeds: seen.append(seeds) or [0.0])
+    monkeypatch.setattr(
+        studies.selection, "score_models", lambda paths, task, scenario, seeds, **how: seen.append(seeds) or [0.0]
+    )
     with Interrupt() as interrupt:
         plan = studies.parse_plan(study[0])
         training = TrialTraining(plan.load_training({}, 0), interrupt)

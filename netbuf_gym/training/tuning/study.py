@@ -35,6 +35,8 @@ from netbuf_gym.training import config_reference, selection
 from netbuf_gym.training.algorithms.ppo import DivergedError
 from netbuf_gym.training.callbacks import Interrupt
 from netbuf_gym.training.config import Source, find_differences, load, merge_configs, to_plain
+from netbuf_gym.training.constraints import check_terms
+from netbuf_gym.training.criteria import Criterion, resolve_criterion
 from netbuf_gym.training.environment import build_env_kwargs, make_worlds
 from netbuf_gym.training.jobs import Job, load_job
 from netbuf_gym.training.schema import FIRST_STUDY_SEED, TrainConfig, TuneConfig
@@ -93,6 +95,11 @@ class StudyPlan:
         """Metrics by which the task's agents are evaluated."""
         return tasks.get(self.config.env.name).measures
 
+    @property
+    def criterion(self) -> Criterion:
+        """Criterion by which settings are compared."""
+        return resolve_criterion(self.config)
+
     def load_training(self, settings: Mapping[str, Any], seed: int) -> DictConfig:
         """Return the configuration of a training with these settings, by their keys."""
         chosen = [search.format_override(key, value) for key, value in settings.items()]
@@ -126,7 +133,8 @@ def make_plan(job: Job) -> StudyPlan:
         raise ConfigError(f"task {config.env.name!r} has no score to be tuned for; valid: a task with measures")
     made = StudyPlan(job.overrides, job.source, config, settings)
     training = made.load_training({}, config.seed)
-    worlds = make_worlds(training.env.id, training.env.num_envs, 1, build_env_kwargs(training))
+    worlds: Any = make_worlds(training.env.id, training.env.num_envs, 1, build_env_kwargs(training))
+    check_terms(made.criterion.constraints, worlds.unwrapped.engine.reward.terms)
     worlds.close()  # an environment that cannot be made leaves no study behind
     return made
 
@@ -152,7 +160,7 @@ def open_study(one: StudyPlan) -> optuna.Study:
             study_name=one.name,
             sampler=TrialSeededSampler(config.sampler, config.seed),
             pruner=make_pruner(config.pruner),
-            direction="minimize" if one.measures.lower_is_better else "maximize",
+            direction="minimize" if one.criterion.score.lower_is_better else "maximize",
             load_if_exists=True,
         )
     except StorageInternalError as error:
@@ -263,7 +271,7 @@ def _ask_trial(study: optuna.Study, one: StudyPlan) -> optuna.Trial | None:
 
 def _run_trial(study: optuna.Study, trial: optuna.Trial, one: StudyPlan, interrupt: Interrupt) -> FrozenTrial:
     """Train and score a trial, and report the result to the study."""
-    config, measures = one.config, one.measures
+    config, score = one.config, one.criterion.score
     settings = {setting.key: setting.propose(trial) for setting in one.settings}
     began, value = time.process_time(), float("nan")
 
@@ -285,7 +293,7 @@ def _run_trial(study: optuna.Study, trial: optuna.Trial, one: StudyPlan, interru
                     scores.append(_score_training(training, one))
                     alive()
                 trial.set_user_attr(f"scores_{rung}", scores)
-                value = selection.compute_mean_score(np.array(scores), measures.geometric)
+                value = selection.compute_mean_score(np.array(scores), score.geometric)
                 trial.report(value, rung)
                 if rung < config.rungs and trial.should_prune():
                     return finish()
@@ -308,7 +316,7 @@ def _score_training(training: TrialTraining, one: StudyPlan) -> float:
         path = Path(folder, "model.zip")
         training.write(path)
         seeds = range(FIRST_STUDY_SEED, FIRST_STUDY_SEED + one.config.worlds)
-        return selection.score_models([path], task, scenario, seeds)[0]
+        return selection.score_models([path], task, scenario, seeds, criterion=one.criterion)[0]
 
 
 def _get_time_limit(study: optuna.Study, one: StudyPlan) -> float:

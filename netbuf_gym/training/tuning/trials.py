@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from omegaconf import DictConfig
+from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.logger import Logger
 
 from netbuf_gym.training import callbacks, curriculum, learning
@@ -13,7 +14,13 @@ from netbuf_gym.training.callbacks import Interrupt, StopCondition
 from netbuf_gym.training.checkpoints import checkpoint
 from netbuf_gym.training.checkpoints import learner_state as moments
 from netbuf_gym.training.environment import build_env_kwargs, make_worlds
-from netbuf_gym.training.train import build_learner, describe_env, detect_divergence
+from netbuf_gym.training.train import (
+    build_learner,
+    describe_env,
+    detect_divergence,
+    make_constraint_updates,
+    make_lagrangian,
+)
 
 
 class InterruptedTrial(Exception):
@@ -82,7 +89,11 @@ class TrialTraining:
         self._part = _PartStop(interrupt, alive)
         self._boundaries = _NoMoments(self._part)
         follow = curriculum.make_stage_setter(config, recorder.set_stage)
-        self._stages = [callbacks.StageUpdates(config.total_timesteps, self._part, follow)] if config.curriculum else []
+        self._callbacks: list[BaseCallback] = []
+        if config.curriculum:
+            self._callbacks.append(callbacks.StageUpdates(config.total_timesteps, self._part, follow))
+        if (lagrangian := make_lagrangian(config)) is not None:
+            self._callbacks.append(make_constraint_updates(config, self.model, self._env, lagrangian, self._part))
         self._generators = moments.get_generator_states()
 
     def train_until(self, timesteps: int) -> None:
@@ -96,7 +107,7 @@ class TrialTraining:
         self._part.until = timesteps
         fresh = self.model.num_timesteps == 0
         with detect_divergence():
-            learning.learn(self.model, self.config.total_timesteps, self._boundaries, self._stages, fresh)
+            learning.learn(self.model, self.config.total_timesteps, self._boundaries, self._callbacks, fresh)
         self._generators = moments.get_generator_states()
         if self.interrupt.received is not None:
             raise InterruptedTrial
