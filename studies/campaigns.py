@@ -26,7 +26,7 @@ from studies.receiver import goal as receiver_goal
 from studies.receiver import measured
 from studies.rlbm import compare
 from studies.sender import seeds
-from studies.switch import families
+from studies.switch import families, judging
 from studies.validation import measured as validation
 
 CHECKOUT = Path(__file__).resolve().parents[1]
@@ -318,6 +318,17 @@ CAMPAIGNS: tuple[StudyCampaign, ...] = (
             agents=(*QUEUE_AGENTS, "queue_threshold/ppo-10ms"),
         )
         for section, minutes in (("random", 30), ("families", 70), ("300 s", 15))
+    ),
+    ModuleCampaign(
+        study="switch",
+        section="judging",
+        module="switch",
+        main=judging.main,
+        words=("judging",),
+        cores="threads",
+        sample=judging.explain_staleness,
+        minutes=15,
+        agents=(*QUEUE_AGENTS, "queue_threshold/ppo-10ms"),
     ),
     ExperimentCampaign(
         study="sender",

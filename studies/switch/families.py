@@ -14,6 +14,8 @@ and fair queueing without an AQM, which drops only where the buffer is full.
 A figure is the geometric mean over worlds of the 99th percentile of the slowdown of priority 0; its ratios to the naive
 buffer, to the best constant and to FQ-CoDel have 95 % intervals, paired by world, and so has goodput over the naive buffer's.
 
+`python -m studies.switch judging --help` tells of the section that judges controllers on seeds that nothing else reaches.
+
 An interrupted command goes on when it is given again. The rows go to results/studies/switch below `output` (the checkout).
 """
 

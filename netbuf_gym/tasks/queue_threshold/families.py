@@ -117,33 +117,57 @@ class SwitchFamilies(Distribution):
     def sample(self, rng: np.random.Generator) -> Scenario:
         u = rng.random(8)  # always as many: what is drawn of one thing moves nothing else
         assert self.families is not None
-        name = _pick(self.families, u[0])
-        own = FAMILIES[name]
-        rate_mbps, rtt_ms = log_uniform(u[1], own.rate_mbps), log_uniform(u[2], own.rtt_ms)
-        hosts = round(log_uniform(u[3], own.hosts))
-        load = own.load[0] + u[4] * (own.load[1] - own.load[0])
-        access_ms = min(0.1, rtt_ms / 20)
-        arrivals: list[Arrivals] = [PoissonArrivals.for_load(load * (1 - own.mice), rate_mbps, sizes_of(own.sizes))]
-        if own.mice:
-            arrivals.append(PoissonArrivals.for_load(load * own.mice, rate_mbps, MICE))
-        if own.incast:
-            arrivals.append(Incast(interval_s=1.0, fan_in=hosts, size_bytes=20_000, random=True))
-        shorter_s = max(self.most_mbit / rate_mbps, LEAST_DURATION_S)
-        return shared_buffer(
-            senders=_pick(own.cc, u[5]),
-            hosts=hosts,
-            arrivals=arrivals,
-            rate_mbps=rate_mbps,
-            delay_ms=rtt_ms / 2 - access_ms,
-            access_mbps=max(100.0, 5 * rate_mbps),
-            access_delay_ms=access_ms,
-            buffer_packets=2 * round(log_uniform(u[6], self.queue_packets)),
-            drop=_pick(self.drop, u[7]),
-            scheduler=own.scheduler,
-            priority_below=PRIORITIES[self.queues],
-            duration_s=min(self.duration_s, round(shorter_s, 1)),
-            name=f"{PREFIX}{name}",
+        name, drop = _pick(self.families, u[0]), _pick(self.drop, u[7])
+        shape = {"queues": self.queues, "queue_packets": self.queue_packets, "drop": drop}
+        return draw_world(
+            f"{PREFIX}{name}", FAMILIES[name], u[1:7], **shape, duration_s=self.duration_s, most_mbit=self.most_mbit
         )
+
+
+def draw_world(
+    name: str,
+    family: SwitchFamily,
+    u: np.ndarray,
+    *,
+    drop: str,
+    queues: int = 2,
+    queue_packets: tuple[float, float] = (50.0, 1000.0),
+    duration_s: float = 60.0,
+    most_mbit: float = 1500.0,
+) -> Scenario:
+    """Return a world of a family.
+
+    Args:
+        name: Name of the world.
+        family: The family.
+        u: Six numbers from 0 to below 1: for the rate, the round trip, hosts, load, congestion control and buffer.
+        drop: Drop place.
+        queues, queue_packets, duration_s, most_mbit: As of `SwitchFamilies`.
+    """
+    rate_mbps, rtt_ms = log_uniform(u[0], family.rate_mbps), log_uniform(u[1], family.rtt_ms)
+    hosts = round(log_uniform(u[2], family.hosts))
+    load = family.load[0] + u[3] * (family.load[1] - family.load[0])
+    access_ms = min(0.1, rtt_ms / 20)
+    arrivals: list[Arrivals] = [PoissonArrivals.for_load(load * (1 - family.mice), rate_mbps, sizes_of(family.sizes))]
+    if family.mice:
+        arrivals.append(PoissonArrivals.for_load(load * family.mice, rate_mbps, MICE))
+    if family.incast:
+        arrivals.append(Incast(interval_s=1.0, fan_in=hosts, size_bytes=20_000, random=True))
+    return shared_buffer(
+        senders=_pick(family.cc, u[4]),
+        hosts=hosts,
+        arrivals=arrivals,
+        rate_mbps=rate_mbps,
+        delay_ms=rtt_ms / 2 - access_ms,
+        access_mbps=max(100.0, 5 * rate_mbps),
+        access_delay_ms=access_ms,
+        buffer_packets=2 * round(log_uniform(u[5], queue_packets)),
+        drop=drop,
+        scheduler=family.scheduler,
+        priority_below=PRIORITIES[queues],
+        duration_s=min(duration_s, round(max(most_mbit / rate_mbps, LEAST_DURATION_S), 1)),
+        name=name,
+    )
 
 
 def _pick(options: Sequence[Any], u: float) -> Any:
