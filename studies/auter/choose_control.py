@@ -25,6 +25,7 @@ from netbuf_gym.evaluation import rollout
 from netbuf_gym.scenarios import Distribution, Scenario
 from netbuf_gym.tasks.host_buffers.random_paths import HostPaths, make_host_world
 from netbuf_gym.tasks.host_buffers.task import HostBuffers
+from netbuf_gym.training.schema import FIRST_JUDGING_SEED
 from netbuf_gym.utils import files, scripts
 from netbuf_gym.utils.arguments import check_choice, check_integer, check_sequence
 from netbuf_gym.utils.overrides import read_overrides
@@ -33,7 +34,7 @@ from netbuf_gym.utils.statistics import mean_interval
 from netbuf_gym.utils.tables import markdown_table
 
 TASK = HostBuffers.name
-FIRST_SEED = 7_000_000
+FIRST_SEED = FIRST_JUDGING_SEED
 KERNEL, VEGAS, DEFAULT = "autotuning", "autotuning+vegas", "default"
 CONTROLLERS = (DEFAULT, KERNEL, VEGAS, "autotuning+bbr", "host_buffers/dqn", "adaptive")
 COLUMNS = ("family", "world", "controller", "utility", "throughput_mbps", "after_mbps", "rtt_ratio", "memory_mb", "loss_rate")

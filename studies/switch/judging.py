@@ -34,6 +34,7 @@ from netbuf_gym.scenarios.switches import DROPS
 from netbuf_gym.scenarios.types import Scenario
 from netbuf_gym.tasks.queue_threshold import QueueThreshold
 from netbuf_gym.tasks.queue_threshold.families import draw_world
+from netbuf_gym.training.schema import FIRST_JUDGING_SEED
 from netbuf_gym.utils.arguments import check_choice, check_integer, check_real, check_text
 from netbuf_gym.utils.overrides import read_overrides, select_overrides
 from netbuf_gym.utils.progress import print_line
@@ -43,7 +44,7 @@ from studies.switch.families import CHECKOUT, NAME, SAMPLED, load_agent
 from studies.switch.judging_tables import FAIR, FAMILIES, METRICS, NAIVE, Key, Measured, format_rows, format_tables, parse_rows
 from studies.switch.switch_sections import JUDGING
 
-FIRST_SEED, SPACING = 7_000_000, 10_000
+FIRST_SEED, SPACING = FIRST_JUDGING_SEED, 10_000
 """First seed of the first family, and the distance to that of the next."""
 MOST_MBIT = 3000.0
 """What a port can send in a world at most, in Mbit."""

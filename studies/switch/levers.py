@@ -20,6 +20,7 @@ import numpy as np
 from netbuf_gym.evaluation.rollout import evaluate
 from netbuf_gym.scenarios.switches import DROPS
 from netbuf_gym.tasks.queue_threshold import QueueThreshold
+from netbuf_gym.training.schema import FIRST_JUDGING_SEED
 from netbuf_gym.utils.arguments import check_choice, check_integer
 from netbuf_gym.utils.overrides import read_overrides
 from studies.switch.switch_settings import FAMILIES
@@ -35,7 +36,7 @@ def main(argv: Sequence[str]) -> int:
     if any(argument in ("-h", "--help") for argument in argv):
         print(__doc__)
         return 0
-    defaults = {"worlds": 25, "families": tuple(FAMILIES), "rules": RULES, "drops": DROPS, "first_seed": 7_000_000}
+    defaults = {"worlds": 25, "families": tuple(FAMILIES), "rules": RULES, "drops": DROPS, "first_seed": FIRST_JUDGING_SEED}
     defaults["threads"] = len(os.sched_getaffinity(0))
     given: dict[str, Any] = defaults | read_overrides(argv, defaults, lists=("families", "rules", "drops"))
     worlds, threads = (check_integer(name, given[name], 1, 100_000) for name in ("worlds", "threads"))
