@@ -13,6 +13,7 @@ void bind_config(nanobind::module_& m);       // the description of a world
 // Congestion controls of the user's: in Python, and in C++.
 void bind_controls(nanobind::module_& m, nanobind::class_<FlowConfig>& flow);
 void bind_own_controls(nanobind::module_& m, nanobind::class_<FlowConfig>& flow);
+void bind_policies(nanobind::module_& m, nanobind::class_<FlowConfig>& flow);  // trained senders in integers
 using SharedWorld = Shared<World>;
 using SharedBatch = Shared<Batch>;
 void bind_worlds(nanobind::module_& m);       // World and Batch

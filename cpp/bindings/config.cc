@@ -69,6 +69,7 @@ void bind_config(nb::module_& m) {
   nb::class_<FlowConfig> flow(m, "FlowConfig", "A TCP connection; see netbuf_gym.scenarios.Flow.");
   bind_controls(m, flow);
   bind_own_controls(m, flow);
+  bind_policies(m, flow);
   bind_fields(flow);
 
   bind_record<TrafficConfig>(m, "TrafficConfig",

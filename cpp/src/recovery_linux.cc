@@ -271,7 +271,7 @@ class alignas(64) SackRecovery final : public LinuxRecovery {
     frto_ = tcb.state < CaState::recovery || sender.repeats_timeout();
     sender.enter_state(CaState::loss);
     // What was sent lately stays in flight; an agent's window falls to one segment, if it is more, until it decides again.
-    if (sender.controlled()) {
+    if (sender.steered()) {
       tcb.set_cwnd_fine(std::min<int64_t>(tcb.cwnd, tcb.mss));
     } else {
       tcb.set_cwnd_packets(tcb.in_flight() + 1);
@@ -280,7 +280,7 @@ class alignas(64) SackRecovery final : public LinuxRecovery {
     probe_outstanding_ = false;
     mode_ = Timer::retransmit;
     sender.back_off();
-    if (sender.controlled()) sender.retransmit(tcb.una);
+    if (sender.steered()) sender.retransmit(tcb.una);
     sender.try_send();
     mode_ = Timer::retransmit;
     sender.rearm_rto();

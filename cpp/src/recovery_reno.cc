@@ -80,10 +80,10 @@ class RenoRecovery final : public LinuxRecovery {
     }
     frto_ = tcb.state < CaState::recovery || sender.repeats_timeout();
     sender.enter_state(CaState::loss);
-    tcb.set_cwnd_fine(sender.controlled() ? std::min<int64_t>(tcb.cwnd, tcb.mss) : tcb.mss);
+    tcb.set_cwnd_fine(sender.steered() ? std::min<int64_t>(tcb.cwnd, tcb.mss) : tcb.mss);
     tcb.high_seq = tcb.nxt;
     sender.back_off();
-    if (sender.controlled()) sender.retransmit(tcb.una);
+    if (sender.steered()) sender.retransmit(tcb.una);
     sender.try_send();
     sender.rearm_rto();
   }

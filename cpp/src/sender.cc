@@ -20,6 +20,7 @@ Sender::Sender(const FlowConfig& config, const Application& application, const W
       recovery_(profile.make_recovery()),
       traits_{.recovery_takes_all = recovery_->takes_every_ack(),
               .controlled = config.controlled,
+              .steered = config.controlled || cc_->steering() != nullptr,
               .owns_window = cc_->owns_window(),
               .ecn = config.ecn || cc_->accurate_ecn(),
               .ecn_counts = config.ecn_counts || cc_->l4s()},
@@ -53,6 +54,7 @@ Sender::Sender(const FlowConfig& config, const Application& application, const W
   traits_.unhindered = application.endless && stop_ == 0 && send_buffer_ == 0 &&
                 config.receive_buffer_bytes == 0 && !board.rate && !traits_.ecn;
   if (world.pacing) pace_windows();
+  if (const Steering* own = cc_->steering()) steer(own->paced, own->fine, own->slow_start);
   timers_.set(Alarm::application, start_);
 }
 
@@ -360,16 +362,9 @@ void Sender::steer(bool paced, bool fine, bool slow_start) {
   cc_->on_agent(slow_start);
 }
 
-// No less than ever sends again.
 void Sender::set_window(double bytes) {
-  constexpr uint32_t kFinest = 16;  // to a segment
-  const auto window = static_cast<int64_t>(bytes);
   cc_->on_decision();
-  if (traits_.fine) {
-    tcb.set_cwnd_fine(std::max<int64_t>(tcb.mss / kFinest, window));
-  } else {
-    tcb.set_cwnd(std::max<int64_t>(tcb.mss, window));
-  }
+  tcb.set_cwnd_steered(static_cast<int64_t>(bytes), traits_.fine);
 }
 
 void Sender::set_congestion_control(std::string_view name, Time now) {

@@ -44,7 +44,7 @@ void transmit_linux(Sender& s) {
   Tcb& tcb = s.tcb;
   const uint32_t nxt = tcb.nxt;
   uint32_t limit = 0;  // computed where it can matter
-  if (s.traits_.paces_window) tcb.pacing_rate = s.traits_.controlled ? s.agent_rate() : s.window_rate();
+  if (s.traits_.paces_window) tcb.pacing_rate = s.traits_.steered ? s.agent_rate() : s.window_rate();
   bool deferred = false;
   uint32_t in_flight = tcb.in_flight();
   for (; in_flight < tcb.cwnd_packets; in_flight = tcb.in_flight()) {

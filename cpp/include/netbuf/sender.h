@@ -80,6 +80,7 @@ class Sender {
   CongestionControl& cc() { return *cc_; }
   const StackProfile& profile() const { return profile_; }
   bool controlled() const { return traits_.controlled; }
+  bool steered() const { return traits_.steered; }
   // Lost segments first, then new data, as window, pacing and application allow.
   void try_send() {
     if (tcb.established && !failed()) profile_.transmit(*this);
@@ -180,7 +181,8 @@ class Sender {
   // Properties of the connection that decide which steps it can do without.
   struct Traits {
     bool recovery_takes_all;     // every ACK concerns the recovery
-    bool controlled;             // an agent sets the window
+    bool controlled;             // an environment's agent sets the window
+    bool steered;                // an agent does, whoever runs it
     bool owns_window;            // the congestion control sets the window in recovery, too
     bool ecn;                    // spoken (RFC 3168)
     bool ecn_counts;             // of these, marks are told by their number

@@ -112,12 +112,27 @@ struct Tcb {
     set_cwnd(bytes);
     if (bytes < 2 * int64_t{mss}) cwnd_packets = bytes > mss ? 2 : 1;
   }
+  // What an agent decides; no less than ever sends again.
+  void set_cwnd_steered(int64_t bytes, bool fine) {
+    constexpr uint32_t kFinest = 16;  // to a segment
+    if (fine) {
+      set_cwnd_fine(std::max<int64_t>(mss / kFinest, bytes));
+    } else {
+      set_cwnd(std::max<int64_t>(mss, bytes));
+    }
+  }
   void set_cwnd_packets(uint32_t packets) { set_cwnd(static_cast<int64_t>(packets) * mss); }
 
   double cwnd_integral = 0;      // byte nanoseconds, up to cwnd_since
   Time cwnd_since = 0;
 };
 static_assert(offsetof(Tcb, high_seq) == 128);
+
+// What an agent's sender is given: packets leave at 1.2 windows in the least round trip; windows below two segments are
+// paced; the window grows by what is acknowledged until its first decision.
+struct Steering {
+  bool paced, fine, slow_start;
+};
 
 // Linux' tcp_congestion_ops and ns-3's TcpCongestionOps, reduced to what both need. Window changes go through
 // Tcb::set_cwnd. During recovery the sender itself runs proportional rate reduction (RFC 6937) unless owns_window().
@@ -140,6 +155,8 @@ class CongestionControl {
   // Before all: an agent sets the window, after a slow start or at once.
   virtual void on_agent(bool slow_start) { (void)slow_start; }
   virtual void on_decision() {}                                // the agent has set the window
+  // Of a control that is an agent itself; null: it is none.
+  virtual const Steering* steering() const { return nullptr; }
   // Before all: what is advertised may be less than there is to send.
   virtual void on_receiver_limit() {}
   virtual uint32_t burst_packets(const Tcb&) const { return 2; }  // packets sent back to back when paced
