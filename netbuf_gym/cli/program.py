@@ -38,6 +38,7 @@ COMMANDS = {
     "suite": "evaluate controllers on a fixed set of worlds: tables, ranks, plots, results",
     "leaderboard": "submit agents, show the ranking of all tasks, check it",
     "results": "check the kept results by replay, update stale ones, write the pages that show them",
+    "compile": "turn a trained sender into integers, which the simulator and the kernel run, and say how far they are from it",
     "export": "export an agent as a folder for a model hub, as ONNX, or for RL Zoo",
     "record": "record episodes of a controller as a Minari dataset",
     "trace": "generate, show, plot and convert capacity traces and flow lists",

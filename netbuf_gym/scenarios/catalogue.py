@@ -9,7 +9,7 @@ from typing import Any
 
 from netbuf_gym import _core
 from netbuf_gym.errors import ScenarioError, ScenarioTypeError, quote
-from netbuf_gym.scenarios.python_control import OwnControl, is_own_control
+from netbuf_gym.scenarios.python_control import COMPILED, OwnControl, is_own_control
 from netbuf_gym.utils import checks
 from netbuf_gym.utils.parameters import TunableParameter
 from netbuf_gym.utils.suggestions import suggest_valid
@@ -231,7 +231,7 @@ def parse_congestion_control(
     Args:
         field: Field name for error messages.
         value: Name, dict of `name` and parameters, class or function of the user's (`python_control`), or a former result of
-            this function.
+            this function; `{"name": "compiled", "agent": FILE}` is a trained sender (`compiled_agent`).
         names: Valid names.
         stack: Stack whose parameters are valid; None: those of any stack (`Scenario` checks them against its own).
 
@@ -243,6 +243,10 @@ def parse_congestion_control(
     elif is_own_control(value):
         return value if isinstance(value, OwnControl) else OwnControl(value)
     name, given = split_name_and_parameters(field, value, "a congestion control")
+    if name == COMPILED:
+        from netbuf_gym.scenarios.compiled_agent import parse_compiled_agent
+
+        return parse_compiled_agent(field, given)
     name = checks.choice(field, name, names)
     if not given:
         return name

@@ -197,8 +197,7 @@ def _encode_record(record: Any, parts: Mapping[str, Part]) -> dict[str, Any]:
         if isinstance(item, (CongestionControl, ReceiverControl)):
             item = item.to_dict()
         elif isinstance(item, OwnControl):
-            valid = "a congestion control by its name (netbuf-gym list congestion-controls)"
-            raise ScenarioTypeError(f"{field.name} = {item.name} is the user's code, which no file holds; valid here: {valid}")
+            item = item.to_dict(field.name)
         result[field.name] = item.tolist() if hasattr(item, "tolist") else list(item) if isinstance(item, tuple) else item
     for name, part in parts.items():
         if usual[name] and not part.always:

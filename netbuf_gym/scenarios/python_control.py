@@ -41,6 +41,9 @@ from netbuf_gym.errors import ControlError, ScenarioTypeError, quote
 
 AckEvent = _core.AckEvent
 
+COMPILED = "compiled"
+"""Name of the congestion control that is a trained sender, from a file (`netbuf_gym.scenarios.compiled_agent`)."""
+
 HOOKS = ("start", "on_loss", "on_timeout")
 """Optional methods of a control besides `__call__`."""
 
@@ -79,6 +82,15 @@ class OwnControl:
 
     def __str__(self) -> str:
         return self.name
+
+    def to_dict(self, field: str) -> dict[str, Any]:
+        """Return the value of a field that stands for this control in a file.
+
+        Raises:
+            ScenarioTypeError: There is none, since the control is code.
+        """
+        valid = "a congestion control by its name (netbuf-gym list congestion-controls)"
+        raise ScenarioTypeError(f"{field} = {self.name} is the user's code, which no file holds; valid here: {valid}")
 
     def configure_flow(self, config: _core.FlowConfig) -> None:
         """Set the control as the congestion control of a flow's configuration."""

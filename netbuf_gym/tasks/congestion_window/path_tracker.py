@@ -126,7 +126,7 @@ class PathTracker(Tracker):
         self._logs = np.zeros((2, rows), np.float32)
         self._jump, self._queue = self._logs
         self.base_ever = self._make_base_ever()
-        rules = {
+        self._rules = {
             "drain": drain,
             "interval_s": interval_s,
             "started_rtt": STARTED_RTT,
@@ -149,13 +149,17 @@ class PathTracker(Tracker):
             "spreads": self.spreads,
         }
         self.path_arithmetic = _core.SenderPath(
-            *(self.arithmetic, rules, self.lowest_window, self.base_ever),
+            *(self.arithmetic, self._rules, self.lowest_window, self.base_ever),
             path=self._path,
             rounds=self._rounds,
             windows=self._windows,
             flags=self._flags,
             logs=self._logs,
         )
+
+    def path_rules(self) -> dict[str, float]:
+        """Return the constants that windows and drains follow, by name, and `lowest_segments`, the least window."""
+        return {**self._rules, "lowest_segments": self.lowest_segments}
 
     def _make_base_ever(self) -> np.ndarray:
         """Return the array of the least `base_field` of each connection, float32 `(rows,)`; 0 before the first."""
