@@ -1,6 +1,7 @@
 """Compiles the BPF programs of this folder into netbuf_gym/plants/linux/bpf, with clang and llvm-strip.
 
-Each object has the hash of its sources beside it (`sources.json`), by which a test tells that the two agree.
+Each object has the hash of its sources beside it (`sources.json`), by which a test tells that the two agree, and what has not
+changed is left alone.
 
     python cpp/bpf/compile.py
 """
@@ -8,6 +9,7 @@ Each object has the hash of its sources beside it (`sources.json`), by which a t
 import hashlib
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -21,9 +23,10 @@ FLAGS = ("-target", "bpf", "-mcpu=v3", "-O2", "-g", "-Wall", "-Werror", "-fdebug
 
 
 def fingerprint(source: Path) -> str:
-    """Of a program's source and of the headers, which all of them may include."""
+    """Of a program's source and of the headers here, which all of them may include, and of those elsewhere that it does."""
     digest = hashlib.sha256()
-    for path in (source, *sorted(HERE.glob("*.h"))):
+    elsewhere = [HERE / name for name in re.findall(r'#include "(\.\./[^"]+)"', source.read_text(encoding="utf-8"))]
+    for path in (source, *sorted(HERE.glob("*.h")), *elsewhere):
         digest.update(path.read_bytes())
     return digest.hexdigest()
 
@@ -38,13 +41,16 @@ def tool(name: str) -> str:
 
 def main() -> None:
     clang, strip = tool("clang"), tool("llvm-strip")
-    hashes = {}
+    kept = OBJECTS / "sources.json"
+    hashes = json.loads(kept.read_text(encoding="utf-8"))
     for source in sorted(HERE.glob("*.bpf.c")):
+        if hashes.get(source.with_suffix(".o").name) == fingerprint(source):
+            continue
         target = OBJECTS / source.with_suffix(".o").name
         subprocess.run([clang, *FLAGS, "-c", source.relative_to(ROOT), "-o", target], check=True, cwd=ROOT)
         subprocess.run([strip, "-g", target], check=True)
         hashes[target.name] = fingerprint(source)
-    (OBJECTS / "sources.json").write_text(json.dumps(hashes, indent=2, sort_keys=True) + "\n", encoding="utf-8")
+    kept.write_text(json.dumps(hashes, indent=2, sort_keys=True) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

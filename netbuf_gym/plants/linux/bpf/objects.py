@@ -18,9 +18,9 @@ class Program(NamedTuple):
     """One program of an object.
 
     Attributes:
-        instructions: the program's code.
+        instructions: the program's code, and behind it that of the functions that it shares with others.
         maps: names of maps by the byte where an instruction loads a map's address.
-        functions, relocations: records of .BTF.ext.
+        functions, relocations: records of .BTF.ext, those of functions as the kernel takes them.
     """
 
     instructions: bytes
@@ -47,7 +47,7 @@ class BpfObject(NamedTuple):
     """A compiled object.
 
     Attributes:
-        programs: programs by the member of the struct that they implement.
+        programs: programs by the member of the struct that they implement, or `"syscall"`.
         maps: maps by name.
         btf: types as BPF_BTF_LOAD takes them.
     """
@@ -185,6 +185,51 @@ def _extended_records(data: bytes, types: _Types, part: int) -> dict[str, tuple[
     return found
 
 
+_CALL, _PSEUDO_FUNCTION, _INSTRUCTION_BYTES = 0x85, 4, 8
+_SHARED = ".text"
+
+
+def _link_program(
+    index: int, sections: list[_Section], symbols: list[tuple[str, int, int]], extended: list[dict[str, tuple[bytes, ...]]]
+) -> Program:
+    """Return the program of a section, with all shared functions behind it if it calls any."""
+    own = sections[index]
+    shared = next((i for i, section in enumerate(sections) if section.name == _SHARED and section.data), None)
+    tables = {table.info: table.data for table in sections if table.type == _REL}
+    calls = shared is not None and any(symbols[info >> 32][1] == shared for _, info in _read_relocations(tables, index))
+    starts = {index: 0, shared: len(own.data)} if calls and shared is not None else {index: 0}
+    code = bytearray(b"".join(sections[i].data for i in starts))
+    maps = {}
+    for section, start in starts.items():
+        for where, info in _read_relocations(tables, section):
+            name, of, value = symbols[info >> 32]
+            at = start + where
+            if of not in starts:
+                maps[at] = name
+                continue
+            (immediate,) = struct.unpack_from("<i", code, at + 4)
+            if code[at] == _CALL:
+                target = (starts[of] + value) // _INSTRUCTION_BYTES + immediate + 1
+            else:  # the address of a function
+                target = (starts[of] + value + immediate) // _INSTRUCTION_BYTES
+                code[at + 1] = code[at + 1] & 0x0F | _PSEUDO_FUNCTION << 4
+            struct.pack_into("<i", code, at + 4, target - at // _INSTRUCTION_BYTES - 1)
+    functions, relocations = (
+        tuple(
+            struct.pack("<I", (struct.unpack_from("<I", record)[0] + start) // unit) + record[4:]
+            for section, start in starts.items()
+            for record in records.get(sections[section].name, ())
+        )
+        for records, unit in zip(extended, (_INSTRUCTION_BYTES, 1), strict=True)
+    )
+    return Program(bytes(code), maps, functions, relocations)
+
+
+def _read_relocations(tables: dict[int, bytes], section: int) -> list[tuple[int, int]]:
+    """Return offset and information of each relocation of a section."""
+    return list(struct.iter_unpack("<QQ", tables.get(section, b"")))
+
+
 def parse_object(data: bytes) -> BpfObject:
     """Parse a compiled object.
 
@@ -196,24 +241,16 @@ def parse_object(data: bytes) -> BpfObject:
     types = _Types(next(s for s in sections if s.name == ".BTF").data)
     _fill_sections(types, sections, symbols)
     extended = next(s for s in sections if s.name == ".BTF.ext").data
-    functions, relocations = _extended_records(extended, types, 0), _extended_records(extended, types, 2)
-    programs = {}
-    for index, section in enumerate(sections):
-        if not section.name.startswith("struct_ops/"):
-            continue
-        maps = {}
-        for table in sections:
-            if table.type == _REL and table.info == index:
-                for at in range(0, len(table.data), 16):
-                    where, info = struct.unpack_from("<QQ", table.data, at)
-                    maps[where] = symbols[info >> 32][0]
-        programs[section.name.partition("/")[2]] = Program(
-            section.data, maps, functions[section.name], relocations.get(section.name, ())
-        )
+    records = [_extended_records(extended, types, part) for part in (0, 2)]
+    programs = {
+        section.name.rpartition("/")[2]: _link_program(index, sections, symbols, records)
+        for index, section in enumerate(sections)
+        if section.name == "syscall" or section.name.startswith("struct_ops/")
+    }
     return BpfObject(programs, _read_maps(types), bytes(types.data))
 
 
 @cache
 def load_object(name: str) -> BpfObject:
-    """Load an object of this package: `"window"`, `"receiver_driven"`."""
+    """Load an object of this package: `"window"`, `"receiver_driven"`, `"policy"`."""
     return parse_object(Path(__file__).with_name(f"{name}.bpf.o").read_bytes())

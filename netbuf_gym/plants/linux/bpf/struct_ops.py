@@ -57,7 +57,7 @@ def kernel_release() -> tuple[int, ...]:
     return tuple(int(part) for part in os.uname().release.split("-")[0].split(".")[:2])
 
 
-def _link_maps(program: Program, fds: Mapping[str, int]) -> bytes:
+def link_maps(program: Program, fds: Mapping[str, int]) -> bytes:
     """Return the instructions, with the descriptors of maps in the place of their addresses."""
     code = bytearray(program.instructions)
     for at, name in program.maps.items():
@@ -66,7 +66,8 @@ def _link_maps(program: Program, fds: Mapping[str, int]) -> bytes:
     return bytes(code)
 
 
-def _close_all(fds: list[int]) -> None:
+def close_all(fds: list[int]) -> None:
+    """Close descriptors, and empty their list."""
     while fds:
         with suppress(OSError):
             os.close(fds.pop())
@@ -102,9 +103,9 @@ class StructOps:
                 self.maps[name] = fd
             self._register(source, operations, value)
         except BaseException:
-            _close_all(self._open)
+            close_all(self._open)
             raise
-        self._finalizer = weakref.finalize(self, _close_all, self._open)
+        self._finalizer = weakref.finalize(self, close_all, self._open)
 
     def _register(self, source: BpfObject, operations: dict, value: dict) -> None:
         btf = syscalls.load_btf(source.btf)
@@ -116,7 +117,7 @@ class StructOps:
             filled[place : place + _NAME_BYTES] = self.name.encode().ljust(_NAME_BYTES, b"\0")
             for member, program in source.programs.items():
                 number, offset = operations["members"][member]
-                code = _link_maps(program, self.maps)
+                code = link_maps(program, self.maps)
                 fd = syscalls.load_struct_ops(
                     member, code, btf, operations["id"], number, program.functions, program.relocations
                 )
@@ -130,7 +131,7 @@ class StructOps:
             syscalls.update_element(table, bytes(4), bytes(filled), what)
             self._open.append(syscalls.create_link(table, what))
         finally:
-            _close_all([btf, *programs])
+            close_all([btf, *programs])
 
     def close(self) -> None:
         """Unregister the control; sockets that use it keep it until they are closed."""

@@ -12,9 +12,10 @@ _NUMBERS = {"x86_64": 321, "aarch64": 280, "riscv64": 280, "ppc64le": 361, "s390
 _LIBC = ctypes.CDLL(None, use_errno=True)
 _LOG_BYTES = 1 << 18
 
-MAP_CREATE, MAP_UPDATE, MAP_DELETE, PROG_LOAD, BTF_LOAD, LINK_CREATE = 0, 2, 3, 5, 18, 28
+MAP_CREATE, MAP_UPDATE, MAP_DELETE, PROG_LOAD, PROG_TEST_RUN, BTF_LOAD, LINK_CREATE = 0, 2, 3, 5, 10, 18, 28
 MAP_STRUCT_OPS = 26
-PROG_STRUCT_OPS, ATTACH_STRUCT_OPS = 27, 44
+PROG_STRUCT_OPS, PROG_SYSCALL, ATTACH_STRUCT_OPS = 27, 31, 44
+F_SLEEPABLE = 1 << 4
 F_LINK = 1 << 13
 PSEUDO_MAP_FD = 1
 
@@ -106,6 +107,35 @@ def load_struct_ops(
     Raises:
         BpfError: the verifier refused; its `log` says why.
     """
+    return _load_program(PROG_STRUCT_OPS, 0, name, instructions, btf, struct_type, member, functions, relocations)
+
+
+def load_syscall(name: str, instructions: bytes, btf: int, functions: Sequence[bytes], relocations: Sequence[bytes]) -> int:
+    """Load a program that `run_program` runs; arguments, result and errors as of `load_struct_ops`."""
+    return _load_program(PROG_SYSCALL, F_SLEEPABLE, name, instructions, btf, 0, 0, functions, relocations)
+
+
+def run_program(fd: int) -> int:
+    """Run a program of `load_syscall` once, and return its result."""
+    attributes = ctypes.create_string_buffer(struct.pack("<IIIIQQIIIIQQIII4x", fd, *[0] * 14), 80)
+    number = _NUMBERS[platform.machine()]
+    result = _LIBC.syscall(ctypes.c_long(number), ctypes.c_int(PROG_TEST_RUN), attributes, ctypes.c_uint(len(attributes)))
+    if result < 0:
+        raise BpfError(ctypes.get_errno(), "BPF program cannot be run")
+    return int(struct.unpack_from("<I", attributes, 4)[0])
+
+
+def _load_program(
+    kind: int,
+    flags: int,
+    name: str,
+    instructions: bytes,
+    btf: int,
+    struct_type: int,
+    member: int,
+    functions: Sequence[bytes],
+    relocations: Sequence[bytes],
+) -> int:
     code = ctypes.create_string_buffer(instructions, len(instructions))
     license_ = ctypes.create_string_buffer(b"GPL")
     joined = [b"".join(records) for records in (functions, relocations)]
@@ -115,9 +145,9 @@ def load_struct_ops(
     def attributes(log: ctypes.Array | None) -> bytes:
         return struct.pack(
             "<IIQQIIQII16sIIIIQIIQIIIIQQI4x",
-            *(PROG_STRUCT_OPS, len(instructions) // 8, _address(code), _address(license_)),
+            *(kind, len(instructions) // 8, _address(code), _address(license_)),
             *((1, _LOG_BYTES, _address(log)) if log is not None else (0, 0, 0)),
-            *(0, 0, name.encode()[:15], 0, member, btf),
+            *(0, flags, name.encode()[:15], 0, member, btf),
             *(len(functions[0]), _address(held[0]), len(functions), 0, 0, 0),
             *(struct_type, 0, len(relocations), 0, _address(held[1]), len(relocations[0]) if relocations else 0),
         )
