@@ -18,6 +18,8 @@ OWNED = {
     r"cpp/src/parameter\.cc: .*Parameter::Kind::": "which values a parameter takes, where they are checked",
     r"cpp/src/kernel/btf\.cc: .*\bkind\(\)": "kinds of types are BTF's, where it is read",
     r"cpp/src/live/receiver_meter\.cc: .*\bkind == k[A-Z]": "kinds of options are TCP's, where headers are read",
+    r"cpp/policy/policy\.h: .*->kind\b": "kinds of networks, where they are run",
+    r"netbuf_gym/zoo/integer_policy\.py: .*\bkind\b": "kinds of layers, where they are quantised",
     r"netbuf_gym/plants/linux/(netlink|bpf/objects|proxy/socks)\.py: .*\bkind\b": (
         "kinds are those of netlink's messages, of ELF's sections, of SOCKS5's addresses, where they are read"
     ),

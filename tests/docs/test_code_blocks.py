@@ -80,6 +80,7 @@ TREATED = {
     "netbuf-gym live": (CHECKED, "changes this host, or runs in real time; tests/host/test_live_tune.py"),
     "sudo netbuf-gym live": (CHECKED, "changes this host; tests/host/test_live_tune.py"),
     "netbuf-gym export runs/mine hub/mine --onnx": (SMALLER, ""),
+    "netbuf-gym compile": (SMALLER, "--states 200 --worlds 0"),
     "eval": (LEFT_OUT, "of an interactive shell; tests/cli/test_completion.py"),
     "netbuf-gym completion fish": (LEFT_OUT, "of an interactive shell; tests/cli/test_completion.py"),
     "python -m rl_zoo3": (LEFT_OUT, "belongs into an environment of its own; tests/zoo/test_export.py"),
