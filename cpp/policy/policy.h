@@ -98,7 +98,7 @@ struct nb_rules {
   int64_t heavy_loss, heavy_rounds, heavy_counted;  // 2^-20, rounds, segments
   int64_t growth_loss, growth_rounds, growth_counted;
   int64_t peak_gain, rate_gain, cap_segments;       // 2^-10, 2^-10, segments
-  int64_t proof_ratio, proof_due, proof_share, most_proofs;  // 2^-10, 0: none; ns; 2^-20
+  int64_t spreads;              // 2^-10; 0: the least round trip is that of a packet
   int64_t scales[NB_SCALES];
   int64_t factors[NB_ACTIONS];  // of the window, 2^-20
 };
@@ -155,7 +155,7 @@ struct nb_state {
   int64_t unseen, draining, least_found, rate_lately, low_rtt, lost_lately, acked_lately, roughness, started;
   int64_t queue_long, lost_long, acked_long, standing, held, starting;
   int64_t wanted, resumed, drained, arrived;
-  int64_t unproven, proofs, proving;
+  int64_t least_packet, least_mean, packet_found, low_spread;
   struct nb_round heavy, growth;
   // evidence; see evidence_tracker.py
   int64_t spread, rate_long, weight, mean_in_flight, mean_rtt, mean_rate;
@@ -294,7 +294,7 @@ NB_INLINE void nb_start_drain(const struct nb_rules *r, struct nb_state *s) {
   const int64_t intervals =
       nb_max(nb_quotient(r->drain_round_trips * s->rtt + r->interval - 1, r->interval), r->least_drain_intervals);
   s->draining = intervals * r->interval;
-  s->least_found = NB_NEVER;
+  s->least_found = s->packet_found = NB_NEVER;
   s->resumed = s->cwnd;
   const int64_t product = nb_product(s->rate_lately, s->known ? s->least_rtt : 0);
   const int64_t held = nb_min((r->drain_share * s->cwnd) >> 10, (r->drain_of_product * product) >> 10);
@@ -303,7 +303,23 @@ NB_INLINE void nb_start_drain(const struct nb_rules *r, struct nb_state *s) {
 
 #define NB_ROUNDING 100000  // ns
 
-NB_INLINE void nb_track_least_rtt(const struct nb_rules *r, struct nb_state *s, int64_t base) {
+// The least round trip is the least mean of an interval, or that of a packet and some spreads, if that is less.
+NB_INLINE void nb_adopt_least(const struct nb_rules *r, struct nb_state *s) {
+  s->least_rtt = nb_min(s->least_mean, s->least_packet + ((r->spreads * s->low_spread) >> 10));
+}
+
+NB_INLINE void nb_track_spread(const struct nb_rules *r, struct nb_state *s, int64_t rtt_min, int64_t kept_losses,
+                               int64_t kept_long) {
+  if (!rtt_min) return;
+  const int first = !s->least_packet;
+  const int64_t gap = nb_max(s->rtt - rtt_min, 0), kept = gap < s->low_spread ? kept_losses : kept_long;
+  s->least_packet = first ? rtt_min : nb_min(s->least_packet, rtt_min);
+  s->least_mean = first ? s->rtt : nb_min(s->least_mean, s->rtt);
+  s->low_spread = first ? gap : nb_toward(s->low_spread, gap, (1ll << NB_PART) - kept);
+  nb_adopt_least(r, s);
+}
+
+NB_INLINE void nb_track_least_rtt(const struct nb_rules *r, struct nb_state *s, int64_t base, int64_t rtt_min) {
   const int draining = s->draining > 0;
   const int seen = base && base <= s->least_rtt + ((s->least_rtt * r->seen_within) >> 20);
   int over = 0;
@@ -311,31 +327,21 @@ NB_INLINE void nb_track_least_rtt(const struct nb_rules *r, struct nb_state *s, 
   s->unseen += elapsed;
   if (draining) {
     if (base) s->least_found = nb_min(s->least_found, base);
+    if (rtt_min) s->packet_found = nb_min(s->packet_found, rtt_min);
     s->draining -= elapsed;
-    over = s->draining <= NB_ROUNDING || (seen && !s->proving);
+    over = s->draining <= NB_ROUNDING || seen;
     if (over) {
-      if (!seen && s->least_found < NB_NEVER) s->least_rtt = s->least_found;
-      s->draining = 0;
-      if (s->proving) {
-        const int proven = (s->least_found << 20) >= r->proof_share * s->proving;
-        s->proofs = proven ? nb_min(s->proofs + 1, r->most_proofs) : 0;
-        s->proving = 0;
+      if (!seen && s->least_found < NB_NEVER) {
+        s->least_rtt = s->least_mean = s->least_found;
+        s->least_packet = s->packet_found;
+        if (r->spreads) nb_adopt_least(r, s);
       }
-      s->unproven = 0;
+      s->draining = 0;
     }
   }
   if (seen || over) s->unseen = 0;
   if (!draining && s->acks && s->unseen >= r->drain_due) nb_start_drain(r, s);
-  if (r->proof_ratio > 0) {
-    const int doubtful = s->rtt_min_ever < NB_NEVER && s->least_rtt << 10 > r->proof_ratio * s->rtt_min_ever;
-    s->unproven = doubtful ? s->unproven + elapsed : 0;
-    const int due = doubtful && s->unproven >= r->proof_due << (s->proofs & 15);
-    if (due && s->acks && !s->starting && !s->draining) {
-      nb_start_drain(r, s);
-      s->proving = s->least_rtt;
-    }
-  }
-  if (s->timeouts && s->resumed > 0) s->draining = s->resumed = s->proving = 0;
+  if (s->timeouts && s->resumed > 0) s->draining = s->resumed = 0;
 }
 
 NB_INLINE void nb_count_losses(const struct nb_rules *r, struct nb_state *s) {
@@ -402,7 +408,8 @@ NB_SHARED int nb_follow(const struct nb_policy *p, struct nb_state *s, const str
     const int64_t jump = nb_abs(nb_log2(t, (uint64_t)s->rate) - nb_log2(t, (uint64_t)s->previous_rate));
     s->roughness = nb_toward(s->roughness, nb_min(jump, 2ll << NB_LOG), (1ll << NB_PART) - kept_losses);
   }
-  if (r->drain) nb_track_least_rtt(r, s, base);
+  if (r->spreads) nb_track_spread(r, s, rtt_min, kept_losses, kept_long);
+  if (r->drain) nb_track_least_rtt(r, s, base, rtt_min);
   nb_count_losses(r, s);
   s->lost_long = nb_part(s->lost_long, kept_long) + (s->lost << 20);
   s->acked_long = nb_part(s->acked_long, kept_long) + (s->segments << 20);

@@ -35,8 +35,7 @@ _RULES = np.dtype(
         *((name, "<i8") for name in ("started_rtt", "drain_round_trips", "least_drain_intervals", "drain_share")),
         *((name, "<i8") for name in ("drain_of_product", "least_drained", "lowest", "heavy_loss", "heavy_rounds")),
         *((name, "<i8") for name in ("heavy_counted", "growth_loss", "growth_rounds", "growth_counted")),
-        *((name, "<i8") for name in ("peak_gain", "rate_gain", "cap_segments", "proof_ratio", "proof_due", "proof_share")),
-        ("most_proofs", "<i8"),
+        *((name, "<i8") for name in ("peak_gain", "rate_gain", "cap_segments", "spreads")),
         ("scales", "<i8", len(SCALES)),
         ("factors", "<i8", MOST_ACTIONS),
     ]
@@ -232,13 +231,11 @@ def _fill_rules(rules: np.ndarray, task: CongestionWindow, interval_s: float) ->
     rules["robust"], rules["drain"], rules["slow_start"] = task.recipe == "robust", task.drain, task.slow_start
     rules["paced"], rules["fine"], rules["capped"] = task.paced, task.fine, task.clamp == MEASURED
     rules["drain_due"], rules["seen_within"] = _whole(own["drain_due_s"] * 1e9), _whole((own["seen_ratio"] - 1) * 2**ONE)
-    for name in ("started_rtt", "drain_share", "drain_of_product", "peak_gain", "rate_gain", "proof_ratio"):
+    for name in ("started_rtt", "drain_share", "drain_of_product", "peak_gain", "rate_gain", "spreads"):
         rules[name] = _whole(own[name] * 2**10)
     for name in ("drain_round_trips", "least_drain_intervals", "heavy_rounds", "growth_rounds", "growth_counted"):
         rules[name] = _whole(own[name])
     rules["least_drained"], rules["cap_segments"] = _whole(own["least_drained"] * 16), _whole(own["cap_segments"])
-    rules["proof_due"], rules["proof_share"] = _whole(own["proof_due_s"] * 1e9), _whole(own["proof_share"] * 2**ONE)
-    rules["most_proofs"] = _whole(own["most_proofs"])
     rules["lowest"] = _whole(own["lowest_segments"] * 16)
     rules["heavy_counted"] = _whole(own["least_counted"])
     rules["heavy_loss"], rules["growth_loss"] = _whole(own["heavy_loss"] * 2**ONE), _whole(own["growth_loss"] * 2**ONE)
