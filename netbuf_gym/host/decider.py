@@ -18,11 +18,11 @@ from netbuf_gym.scenarios.sources import resolve_scenario, sample_example
 from netbuf_gym.tasks.history import History
 from netbuf_gym.tasks.host_buffers.baselines import Bpftune, KeepSettings, Setting
 from netbuf_gym.tasks.host_buffers.hosts import change_hosts
+from netbuf_gym.tasks.host_buffers.task import HostBuffers
 
 TASK = "host_buffers"
 NON_RULE_ARGUMENTS = ("plant", "interval_s", "threads", "max_episode_steps", "scenario", "reward", "agents", "task")
 """Arguments of environments that have no influence on observations and decisions."""
-
 
 _BUFFERS = "valid: a controller of buffers alone"
 
@@ -120,6 +120,7 @@ class ControllerDecider:
         recipe, history = own.pop("recipe", "default"), own.pop("history", None)
         self.name = controller.name
         self._rules = rules = record.rules(recipe, history, 1, **record.rules.world_arguments(first), **own)
+        assert isinstance(rules, HostBuffers)
         if rules.controls:
             raise ConfigError(
                 f"controller {controller.name!r} chooses congestion controls, which are not tuned here; {_BUFFERS}"

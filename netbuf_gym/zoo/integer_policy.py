@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from netbuf_gym.errors import ConfigError, quote
-from netbuf_gym.tasks.congestion_window.path_tracker import LATELY_S, LONG_S, LOSS_MEMORY_S
+from netbuf_gym.tasks.congestion_window.path_tracker import LATELY_S, LONG_S, LOSS_MEMORY_S, PathTracker
 from netbuf_gym.tasks.congestion_window.task import CONTINUOUS, MEASURED, NO_CLAMP, CongestionWindow
 from netbuf_gym.tasks.congestion_window.tracker import FIELD
 
@@ -225,7 +225,9 @@ def _require_size(network: Network, task: CongestionWindow) -> None:
 
 
 def _fill_rules(rules: np.ndarray, task: CongestionWindow, interval_s: float) -> None:
-    own = task.make_tracker(1, interval_s).path_rules()
+    tracker = task.make_tracker(1, interval_s)
+    assert isinstance(tracker, PathTracker)  # of all recipes in `RECIPES`
+    own = tracker.path_rules()
     rules["interval"] = _whole(interval_s * 1e9)
     rules["decay"] = [_whole(np.log2(np.e) * 2.0**54 / (seconds * 1e9)) for seconds in (LATELY_S, LOSS_MEMORY_S, LONG_S)]
     rules["robust"], rules["drain"], rules["slow_start"] = task.recipe == "robust", task.drain, task.slow_start

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from netbuf_gym.evaluation import rollout
-from netbuf_gym.scenarios import Distribution, Scenario
+from netbuf_gym.scenarios import Distribution, RateTrace, Scenario
 from netbuf_gym.tasks.host_buffers.random_paths import HostPaths, make_host_world
 from netbuf_gym.tasks.host_buffers.task import HostBuffers
 from netbuf_gym.training.schema import FIRST_JUDGING_SEED
@@ -193,7 +193,7 @@ def _make_controller(name: str) -> Any:
 def _find_rise_s(scenario: Scenario) -> float:
     """Return when the rate of a world rises; 0 where it has one rate."""
     trace = scenario.links[1].trace
-    return 0.0 if trace is None else float(trace.time_s[-1])
+    return float(trace.time_s[-1]) if isinstance(trace, RateTrace) else 0.0
 
 
 def build_table(rows: Sequence[Mapping[str, Any]], controllers: Sequence[str]) -> str:
