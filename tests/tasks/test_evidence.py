@@ -100,7 +100,7 @@ def test_a_queue_that_stands_since_the_start_is_no_base():
     for step in range(1, 100):
         made.update(acknowledged(10, 0.03, rtt_min_s=0.029, cwnd_bytes=80 * MSS))
         spread_ms = 1 + 9 * np.exp(-step * 0.1 / 2)  # which falls from 10 ms with a time constant of 2 s
-        assert made.least_rtt[0] == pytest.approx(min(0.01 + 2e-3 * spread_ms, 0.02), rel=1e-4)
+        assert made.least_rtt[0] == pytest.approx(min(0.01 + 3e-3 * spread_ms, 0.02), rel=1e-4)
         if made.draining_s[0] > 0:
             break
     assert step == 80  # not seen for 8 s
@@ -109,7 +109,7 @@ def test_a_queue_that_stands_since_the_start_is_no_base():
     assert made.draining_s[0] == 0 and made.least_rtt[0] == np.float32(0.026)  # the path is longer now
 
 
-def test_jitter_raises_the_base_within_two_spreads():
+def test_jitter_raises_the_base_within_three_spreads():
     """Means 9 ms above the least of their intervals: the least mean counts, however short a packet's round trip was."""
     made = robust(slow_start=False)
     for mean, least in ((0.05, 0.041), (0.049, 0.04), (0.052, 0.043), (0.047, 0.031)):

@@ -2,7 +2,7 @@
 
 A minimum is an extreme, which jitter never repeats: the base round trip is here the least of the intervals' mean round trips. A
 mean may hold a queue that stands since the start; as packets of one interval then differ little, the base is at most the least
-round trip of a packet and twice what means exceed the least of their intervals by.
+round trip of a packet and three times what means exceed the least of their intervals by.
 Regressions on what is in flight tell a queue of the sender's own from others' and from jitter; the queue and the offered rate
 at losses tell overflow, policers and random loss apart.
 """
@@ -21,8 +21,8 @@ from netbuf_gym.tasks.flows import PerRow
 class EvidenceTracker(PathTracker):
     """Tracker of each sender's path that judges by mean round trips and gathers evidence.
 
-    `least_rtt`, and with it drains, caps and the end of a slow start, refers to the means of intervals' round trips, within two
-    spreads of the least one of a packet.
+    `least_rtt`, and with it drains, caps and the end of a slow start, refers to the means of intervals' round trips, within
+    three spreads of the least one of a packet.
 
     Args:
         rows, interval_s, options: As for `PathTracker`.
@@ -44,7 +44,7 @@ class EvidenceTracker(PathTracker):
     """
 
     base_field: ClassVar[str] = "rtt_mean_s"
-    spreads: ClassVar[float] = 2.0
+    spreads: ClassVar[float] = 3.0
     heavy_loss: ClassVar[float] = 0.03
     heavy_rounds: ClassVar[float] = 2
     least_counted: ClassVar[float] = 16

@@ -137,7 +137,7 @@ class CongestionWindow(Task[Tracker]):
     The recipe `robust` has the rules of the default one but for these:
 
     * the least RTT is the least of the intervals' mean RTTs, in drains, too: where delays jitter, the least RTT of a packet is
-      an extreme that never comes back. It is at most that of a packet and twice what means exceed the least RTTs of their
+      an extreme that never comes back. It is at most that of a packet and three times what means exceed the least RTTs of their
       intervals by: a queue that stands since the start would else be seen for ever;
     * losses are heavy from 3 % on, in two consecutive round trips of at least 16 segments each;
     * where packets are paced, a window may be as small as 1/16 MSS. Less than 2 MSS are kept by the pace alone: a window leaves
