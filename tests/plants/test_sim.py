@@ -79,7 +79,7 @@ def test_faults_raise_instead_of_making_things_up():
     made = plant(1)
 
     class Broken:
-        def advance(self, interval_ns):
+        def advance(self, *_, **__):
             raise RuntimeError("queue holds -1 packets")
 
         advance_to_event = advance

@@ -227,7 +227,7 @@ def test_a_floor_on_data_prices_what_is_lacking_while_the_mean_is_below_it():
     from netbuf_gym.tasks.receiver_window.rewards import FlooredUtility
     from tests.tasks import hand_made_receiver as receiver
 
-    made, reward = receiver.tracker(), FlooredUtility(floor=0.8, floor_weight=3)
+    made, reward = receiver.tracker(), FlooredUtility(data_floor=0.8, floor_weight=3)
     made.update(receiver.arrived(10, goodput_bps=2.3168e6))  # half of the fair share of 4.6336 Mbit/s, in 0.1 s
     assert terms(reward, made)[3] == pytest.approx(3 * (0.5 - 0.8) * 0.1)
     made.update(receiver.arrived(10, goodput_bps=4.6336e6))  # the mean is 0.75
@@ -237,7 +237,7 @@ def test_a_floor_on_data_prices_what_is_lacking_while_the_mean_is_below_it():
     np.testing.assert_array_equal(terms(reward, made)[:3], terms(AlphaFair(), made))
 
 
-@pytest.mark.parametrize("given", [{"floor": 1.1}, {"floor": -0.1}, {"floor_weight": -1}])
+@pytest.mark.parametrize("given", [{"data_floor": 1.1}, {"data_floor": -0.1}, {"floor_weight": -1}])
 def test_floors_out_of_range_are_refused(given):
     from netbuf_gym.tasks.receiver_window.rewards import FlooredUtility
 

@@ -78,7 +78,7 @@ def test_what_no_agent_can_do_is_refused(task, controller, tmp_path):
 
 def test_of_congestion_controls_senders_alone_are_recorded():
     assert {"cubic", "keep", "random"} <= set(datasets._list_recordable("congestion_window"))
-    assert datasets._list_recordable("receiver_window") == ["keep", "random"]
+    assert not {"cubic", "nuwa"} & set(datasets._list_recordable("receiver_window"))
 
 
 def test_a_folder_that_cannot_be_made_is_refused_by_name(tmp_path):

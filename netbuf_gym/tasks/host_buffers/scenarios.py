@@ -112,11 +112,6 @@ _PATHS_ARGS = """
         loss: probability that a data packet is lost, in the worlds that lose any, above 0 to 0.999
         change_probability: share of the worlds whose rate or round trip changes once, 0 to 1
         change_factor: what that multiplies or divides by at most, 1 to 1000
-        rise_probability: share of the worlds whose rate rises once, 0 to 1
-        rise_factor: what that multiplies by, 1 to 1000
-        rival_probability: share of the worlds with connections of others on the bottleneck, 0 to 1
-        rivals: number of these, 1 to 10000
-        rival_ccs: congestion controls of these, by name
 """
 
 

@@ -51,18 +51,18 @@ class DataUtility(AlphaFair):
 class FlooredUtility(AlphaFair):
     """The alpha-fair utility less what is lacking from a floor on the data delivered.
 
-    The shortfall max(0, floor - X) of an episode, X its mean of throughput / fair share, is linearised at the mean so far, as
-    in `running_utility`: the term is floor_weight (x - floor) per second while X is below the floor, and 0 from there on.
+    The shortfall max(0, data_floor - X) of an episode, X its mean of throughput / fair share, is linearised at the mean so far, as
+    in `running_utility`: the term is floor_weight (x - data_floor) per second while X is below the floor, and 0 from there on.
     Summed over an episode it is the weight times the shortfall of a world that stays below, so that data count at a constant
     price up to the floor, and not beyond.
 
     Args:
-        floor: least mean of throughput / fair share that is not penalised, 0 to 1.
+        data_floor: least mean of throughput / fair share that is not penalised, 0 to 1.
         floor_weight: price of the shortfall, 0 to 100.
         others: see `netbuf_gym.rewards.utility.AlphaFair`.
     """
 
-    floor: float = 0.9
+    data_floor: float = 0.9
     floor_weight: float = 2.0
     name: ClassVar[str] = "floored_utility"
     terms: ClassVar[tuple[str, ...]] = (*AlphaFair.terms, "floor")
@@ -70,13 +70,13 @@ class FlooredUtility(AlphaFair):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_real("floor", self.floor, 0, 1)
+        check_real("data_floor", self.data_floor, 0, 1)
         check_real("floor_weight", self.floor_weight, 0, 100)
 
     def __call__(self, tracker: Any, out: np.ndarray) -> None:
         """Write the terms, `(4, rows)`, to `out`; `tracker`: a `Path` with `means`, as `FlowTracker` is."""
         super().__call__(tracker, out[:3])
-        floor = np.float32(self.floor)
+        floor = np.float32(self.data_floor)
         share = np.minimum(tracker.throughput_ratio(), np.float32(LARGEST_SHARE))
         below = tracker.means.share() < floor
         np.multiply((share - floor) * np.float32(self.floor_weight) * below, tracker["elapsed_s"], out=out[3])
