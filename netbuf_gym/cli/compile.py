@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from netbuf_gym.cli.common import make_whole_parser
+from netbuf_gym.cli.common import check_outputs, make_whole_parser
 from netbuf_gym.errors import require_extra
 from netbuf_gym.utils.progress import ProgressBar
 
@@ -42,6 +42,7 @@ def run(arguments: argparse.Namespace) -> int:
     agent = zoo.load(arguments.agent)
     compiled = compiling.compile_agent(agent)
     file = arguments.output or compiled.control
+    check_outputs(file)
     told = compiled.about
     print(f"{told['agent']}: {told['network']}, recipe {told['recipe']}, every {told['interval_s'] * 1e3:g} ms")
     decisions = scores = None
@@ -55,7 +56,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.worlds != 0:
         with ProgressBar("playing") as bar:
             scores = compiling.compare_scores(agent, compiled, worlds=arguments.worlds, threads=arguments.threads, each=bar)
-        change = f"{scores.compiled - scores.agent:+.4f}, in a world at most {scores.largest_change:.4f}"
+        change = f"{scores.compiled - scores.agent:+.4f}, standard error {scores.standard_error:.4f}"
         print(
             f"score in {scores.worlds} worlds of {scores.suite}: {scores.agent:.4f}, compiled {scores.compiled:.4f} ({change})"
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
@@ -60,14 +61,15 @@ class ClosedLoop:
         suite: Name of the suite.
         worlds: Number of worlds.
         agent, compiled: Means of the suite's score.
-        largest_change: Largest absolute difference in a world.
+        standard_error: Standard error of the mean difference. A world in which decisions feed back may go either way after a
+            first decision that differs, so that single worlds say little.
     """
 
     suite: str
     worlds: int
     agent: float
     compiled: float
-    largest_change: float
+    standard_error: float
 
 
 def compile_agent(agent: Agent) -> CompiledAgent:
@@ -92,7 +94,8 @@ def compile_agent(agent: Agent) -> CompiledAgent:
 
 def name_file(agent: Agent) -> str:
     """Return the usual name of a compiled agent's file."""
-    return Path(agent.name.strip("/").replace("/", "-")).name.removesuffix(".zip") + SUFFIX
+    name = Path(agent.name).resolve().name if agent.name.startswith(".") else agent.name
+    return name.strip("/").replace("/", "-").removesuffix(".zip") + SUFFIX
 
 
 def write_compiled(compiled: CompiledAgent, file: str | Path, **measured: Agreement | ClosedLoop | None) -> None:
@@ -198,13 +201,9 @@ def compare_scores(
         np.array(play.run(own, cells, one, threads=threads, each=count).list_values(own.score.key), float) for one in players
     ]
     agents, integers = scores
-    return ClosedLoop(
-        own.name,
-        len(cells),
-        float(np.nanmean(agents)),
-        float(np.nanmean(integers)),
-        float(np.nanmax(np.abs(integers - agents))),
-    )
+    apart = (integers - agents)[~np.isnan(integers - agents)]
+    error = float(apart.std(ddof=1)) / math.sqrt(len(apart)) if len(apart) > 1 else math.inf
+    return ClosedLoop(own.name, len(cells), float(np.nanmean(agents)), float(np.nanmean(integers)), error)
 
 
 def _choose_cells(suite: Suite, worlds: int | None) -> Sequence[Cell]:

@@ -5,6 +5,7 @@ Weights are int16, with a power of two for each row; activations and features ar
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -240,7 +241,8 @@ def _fill_rules(rules: np.ndarray, task: CongestionWindow, interval_s: float) ->
     rules["least_drained"], rules["cap_segments"] = _whole(own["least_drained"] * 16), _whole(own["cap_segments"])
     rules["lowest"] = _whole(own["lowest_segments"] * 16)
     rules["heavy_counted"] = _whole(own["least_counted"])
-    rules["heavy_loss"], rules["growth_loss"] = _whole(own["heavy_loss"] * 2**ONE), _whole(own["growth_loss"] * 2**ONE)
+    for name in ("heavy_loss", "growth_loss"):
+        rules[name] = math.ceil(own[name] * 2**ONE)  # a share of just so much is not above it
     rules["scales"] = [_whole(2.0**28 / np.log2(high)) for high in SCALES]
     rules["factors"][: len(task.levels)] = [_whole(factor * 2**ONE) for factor in task.levels]
 

@@ -63,13 +63,13 @@ def measured(plant, *scenarios, seconds=4.0):
         meter.start(slice(world * plant.agents, (world + 1) * plant.agents), scenario)
     for _ in range(round(seconds / 0.1)):
         plant.go_on(meter)
-        meter.shortfall("fair", 0.0, 0.05, 4.0)
+        meter.shortfall("fair", 0.05, 4.0)
     return meter
 
 
 def lacks(*rates_mbps, flows, agents=1, cap=4.0, tolerance=0.0):
     plant = Counted(agents, rates_mbps)
-    return measured(plant, dumbbell(*flows, agents=agents)).shortfall("fair", tolerance, 0.05, cap).tolist()
+    return measured(plant, dumbbell(*flows, agents=agents)).shortfall("fair", 0.05, cap, tolerance).tolist()
 
 
 def test_what_a_rival_lacks_is_by_hand():
@@ -112,7 +112,7 @@ def test_counters_are_read_of_worlds_with_rivals_and_once_an_interval():
     plant = Counted(1, (9, 3), (12,))
     meter = measured(plant, dumbbell({"cc": "cubic"}), dumbbell(), seconds=3.0)
     assert plant.asked == 30
-    assert meter.share().tolist() == pytest.approx([0.5, 1.0]) and meter.shortfall("fair", 0.0, 0.05, 4.0)[1] == 0
+    assert meter.share().tolist() == pytest.approx([0.5, 1.0]) and meter.shortfall("fair", 0.05, 4.0)[1] == 0
     assert plant.asked == 30
 
 

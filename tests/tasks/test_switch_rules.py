@@ -218,7 +218,10 @@ def test_rules_are_listed_and_stand_beside_agents():
         (lambda: rollout.evaluate("limits:1:2:3", TASK, SHORT), "limits_ms has 3 values for 2 queues; valid: at most"),
         (lambda: rollout.evaluate("pulse", TASK, SHORT, actions="grid"), "actions = 'grid'; valid: \"limits\""),
         (lambda: rollout.evaluate("pulse", TASK, SHORT, recipe="thesis-text", actions="continuous"), "does not support recipe"),
-        (lambda: rollout.evaluate("pulse:20", TASK, SHORT), "controller = 'pulse:20': '20' is unknown; valid: pulse:SETTING=VALUE"),
+        (
+            lambda: rollout.evaluate("pulse:20", TASK, SHORT),
+            "controller = 'pulse:20': '20' is unknown; valid: pulse:SETTING=VALUE",
+        ),
     ],
 )
 def test_bad_arguments_are_refused(make, said):

@@ -84,6 +84,43 @@ def test_features_in_integers_are_those_of_the_task(recipe):
     assert worst < 5e-3
 
 
+@pytest.mark.parametrize("recipe", ["default", "robust"])
+def test_windows_in_integers_are_those_of_the_task(recipe):
+    """Senders that do what the integers say, where queues are drained each second and windows held by heavy losses."""
+    rows, own = 32, {"drain_after_s": 1, "growth_loss": 0.02}
+    env = gym.make_vec("netbuf/CongestionWindow-v0", num_envs=rows, recipe=recipe, scenario="paths/training", **own)
+    engine, starts, met = env.unwrapped.engine, np.ones(rows, bool), np.zeros(3, int)
+    tracker, task = engine.tracker, engine.task
+    first, *others = random_network(len(task.features) * task.history, 12, [64]).dense
+    network = Network([Dense(40 * first.weight, first.bias, first.activation), *others])  # which takes all actions
+    integers = _core.IntegerPolicy(quantise(network, task, engine.interval_s).tobytes(), rows)
+    actions, windows = np.zeros((2, rows), np.int64)
+    env.reset(seed=3)
+    for _ in range(300):
+        intervals = count_intervals(engine.plant.telemetry.reshape(rows, -1))
+        intervals[starts, INTERVAL_FIELDS.index("cwnd")] = tracker.cwnd[starts]
+        intervals[starts, INTERVAL_FIELDS.index("mss")] = tracker.last[MSS][starts]
+        integers.step(intervals, starts, actions, windows)
+        _, _, terminated, truncated, _ = env.step(actions.copy())
+        decided = np.nan_to_num(engine.plant.control.reshape(rows, -1)[:, 0])
+        goes_on, starts = ~(starts | terminated | truncated), terminated | truncated
+        assert (np.abs(windows - decided) <= 4 + 1e-2 * decided)[goes_on].all()
+        met += [(of > 0).sum() for of in (tracker.draining_s, tracker.held_s, tracker.cwnd < 2 * tracker.last[MSS])]
+    env.close()
+    assert (met[: 2 + (recipe == "robust")] > 50).all()
+
+
+@pytest.mark.parametrize("recipe", ["default", "robust"])
+def test_losses_are_heavy_where_they_are_for_the_task(recipe):
+    task = gym.make("netbuf/CongestionWindow-v0", recipe=recipe).unwrapped.engine.task
+    rules = task.make_tracker(1, 0.1).path_rules()
+    share, sent = np.float32(rules["heavy_loss"]), np.arange(1, 10_000)
+    policy = quantise(random_network(len(task.features) * task.history, 12, [8]), task, 0.1)
+    for lost in (np.floor(rules["heavy_loss"] * sent).astype(int) + k for k in (0, 1)):
+        heavy = (lost << ONE) > int(policy["rules"]["heavy_loss"]) * sent
+        assert (heavy == (lost.astype(np.float32) > share * sent.astype(np.float32))).all()
+
+
 def test_an_agent_decides_alike_in_integers():
     agent = zoo.load(SENDER)
     compiled = compiling.compile_agent(agent)

@@ -71,8 +71,9 @@ class ConsiderateUtility(RunningUtility):
         excess_loss: whether the mean random loss of the path is taken off l.
         own_loss: whether the loss term stays each agent's own, whatever `team_weight`: what one of many agents loses hardly
             moves their mean, so that none learns to lose less.
-        team_power: p, 0 to 1: what a team of n agents is rewarded with is multiplied by n^p. An agent's part in a mean falls
-            with their number, and with it what it learns in a crowd; 1 is as if it were rewarded by the sum.
+        team_power: p, 0 to 1: with a `team_weight`, what a team of n agents is rewarded with is multiplied by n^p. An agent's
+            part in a mean falls with their number, and with it what it learns in a crowd; 1 is as if it were rewarded by the
+            sum.
     """
 
     harm_weight: float = 0.0
@@ -132,7 +133,7 @@ class ConsiderateUtility(RunningUtility):
     def _write_more(self, tracker: Any, out: np.ndarray) -> None:
         out[0] = 0
         if self.harm_weight:
-            lacking = tracker.surroundings.shortfall(self.harm_reference, self.harm_tolerance, self.floor, self.cap)
+            lacking = tracker.surroundings.shortfall(self.harm_reference, self.floor, self.cap, self.harm_tolerance)
             np.multiply(lacking, np.float32(-self.harm_weight), out=out[0])
 
 

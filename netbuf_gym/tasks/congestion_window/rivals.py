@@ -168,7 +168,7 @@ class Surroundings:
         total, number = self._sum(one.ratios(one.rate)), self._sum(np.ones_like(one.rate))
         return self._tell_agents(np.where(number > 0, total / np.maximum(number, 1), 1), 1.0)
 
-    def shortfall(self, reference: str, tolerance: float, floor: float, cap: float) -> np.ndarray:
+    def shortfall(self, reference: str, floor: float, cap: float, tolerance: float = 0.0) -> np.ndarray:
         """Return what each agent's rivals lack, float32 `(rows,)`, in shares of what they have had lately.
 
         With x = rate / fair rate of a rival in the last interval, X its recent mean and r its reference, at most 1, less the
@@ -180,9 +180,9 @@ class Surroundings:
 
         Args:
             reference: One of `REFERENCES`.
-            tolerance: Part of the reference that a rival may lack, 0 to 1.
             floor: Least X, above 0.
             cap: Largest size of a rival's shortfall.
+            tolerance: Part of the reference that a rival may lack, 0 to 1.
         """
         self._read()
         one = self._shares

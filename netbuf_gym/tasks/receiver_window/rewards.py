@@ -51,10 +51,10 @@ class DataUtility(AlphaFair):
 class FlooredUtility(AlphaFair):
     """The alpha-fair utility less what is lacking from a floor on the data delivered.
 
-    The shortfall max(0, data_floor - X) of an episode, X its mean of throughput / fair share, is linearised at the mean so far, as
-    in `running_utility`: the term is floor_weight (x - data_floor) per second while X is below the floor, and 0 from there on.
-    Summed over an episode it is the weight times the shortfall of a world that stays below, so that data count at a constant
-    price up to the floor, and not beyond.
+    The shortfall max(0, data_floor - X) of an episode, X its mean of throughput / fair share, is linearised at the mean so far,
+    as in `running_utility`: the term is floor_weight (x - data_floor) per second while X is below the floor, and 0 from there
+    on. Summed over an episode it is the weight times the shortfall of a world that stays below, so that data count at a
+    constant price up to the floor, and not beyond.
 
     Args:
         data_floor: least mean of throughput / fair share that is not penalised, 0 to 1.
