@@ -102,6 +102,18 @@ TEST(deficit_round_robin_without_quanta_takes_turns_by_bytes) {
   CHECK(bench.send(8) == Names({0, 1, 1, 1, 0, 1, 1, 1}));
 }
 
+TEST(a_quantum_that_is_not_named_stays) {
+  SwitchConfig sw = config("fifo", "tail", "any");
+  sw.thresholds = {100, 100};
+  Bench bench(sw);
+  for (int i = 0; i < 9; ++i) bench.offer(0, 0, 0);
+  for (int i = 0; i < 9; ++i) bench.offer(1, 1, 1);
+  const double both[] = {3000, 1500}, second[] = {NAN, 4500};
+  bench.buffer.set_scheduler(Scheduler::drr, both);
+  bench.buffer.set_scheduler(Scheduler::drr, second);
+  CHECK(bench.send(10) == Names({0, 0, 1, 1, 1, 0, 0, 1, 1, 1}));
+}
+
 // Over the threshold a flow is spared while it has less than an equal share, with what arrives.
 TEST(drops_at_the_tail_hit_large_slots) {
   for (const std::string service : {"fifo", "drr"}) {

@@ -28,7 +28,7 @@ from netbuf_gym.evaluation.rollout import World, draw_worlds, get_controller
 from netbuf_gym.tasks.metrics import Score
 from netbuf_gym.training.config import to_plain
 from netbuf_gym.training.schema import FIRST_CONSTRAINT_SEED
-from netbuf_gym.utils.arguments import check_choice, check_real
+from netbuf_gym.utils.arguments import check_choice, check_real, check_text
 from netbuf_gym.utils.suggestions import suggest_valid
 
 EACH, POOLED = "each", "pooled"
@@ -76,13 +76,15 @@ class Constraint:
         """Return by how much the bound is missed, relative to it unless it is 0; NaN where no world has a value.
 
         Args:
-            values: Metric in each world; NaN: none. Worlds without a value, and without ratios above 0, are left out.
+            values: Metric in each world; NaN: none. Worlds without a value, or without one of `of`, are left out; a ratio of 0
+                misses a bound from below as a whole.
             reference: Metric of `of` in the same worlds; None without one.
         """
         if reference is not None:
             with np.errstate(divide="ignore", invalid="ignore"):
                 values = np.log(values / reference)
-        known = values[np.isfinite(values)]
+        starved = np.isneginf(values) if self.least is not None and reference is not None else False
+        known = values[np.isfinite(values) | starved]
         if not len(known):
             return math.nan
         mean = float(known.mean()) if reference is None else math.exp(known.mean())
@@ -121,7 +123,7 @@ def read_constraints(config: DictConfig) -> tuple[Constraint, ...]:
             check_choice(f"{field}.metric", one.metric, record.measures.metrics or (one.metric,))
             if one.of is not None:
                 try:
-                    get_controller(one.of, record.name)
+                    get_controller(check_text("of", one.of), record.name)
                 except ConfigError as error:
                     raise ConfigError(f"{field}.of: {error}") from None
         made.append(one)

@@ -60,6 +60,11 @@ def tune(plan: studies.ControllerPlan) -> str | None:
         shipped = studies.measure_shipped(plan, study, interrupt)
         if shipped is None:
             return None
+        if (
+            studies.HERE not in study.user_attrs.get(studies.VALIDATION, {})
+            and studies.validate(plan, study, interrupt) is None
+        ):
+            return None  # where the shipped settings have no score, no trial is played
         with ProgressBar("tuning", shown=plan.config.progress) as bar:
 
             def show(queue: studies.TrialQueue) -> None:

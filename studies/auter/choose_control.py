@@ -133,7 +133,8 @@ def main(argv: Sequence[str]) -> int:
     }
     given = defaults | read_overrides(argv, defaults)
     families = [check_choice("families", name, FAMILIES) for name in check_sequence("families", given["families"], "families")]
-    controllers = list(check_sequence("controllers", given["controllers"], "controllers"))
+    named = check_sequence("controllers", given["controllers"], "controllers")
+    controllers = list(dict.fromkeys((KERNEL, *named)))  # what all others are judged by
     worlds = check_integer("worlds", given["worlds"], 0, 100_000)
     first = check_integer("first_seed", given["first_seed"], 0, 2**62)
     counts = {name: worlds or FAMILIES[name].worlds for name in families}

@@ -135,12 +135,12 @@ def format_tables(found: Mapping[Key, Measured]) -> str:
         long = ratio(families, who, NAIVE, "slowdown_p99_p1")
         goodput = ratio(families, who, NAIVE, "goodput_mbps")
         by_family = {family: ratio([family], who, NAIVE, "goodput_mbps") for family in families}
-        worst = min(by_family, key=lambda family: by_family[family].mean)
+        worst = min(by_family, key=lambda family: np.nan_to_num(by_family[family].mean, nan=-math.inf))
         missed = {
             "p99": short.mean > 1,
             "incast": bursts.mean > 1.1,
             "long flows": long.mean > 1.1,
-            "goodput": by_family[worst].mean < 0.99,
+            "goodput": not by_family[worst].mean >= 0.99,
         }
         cells = [*map(_format_ratio, (short, bursts, long, goodput)), f"{worst} {_format_ratio(by_family[worst])}"]
         summary.append([drop, who, *cells, ", ".join(name for name, is_missed in missed.items() if is_missed) or "nothing"])

@@ -31,7 +31,8 @@ def read(*given, task="queue_threshold"):
 def test_a_violation_is_of_the_geometric_mean_of_ratios_in_the_same_worlds():
     one = Constraint("goodput_mbps", least=0.99, of="naive")
     assert one.compute_violation(np.array([8.0, 2.0, NAN]), np.array([4.0, 4.0, 4.0])) == pytest.approx(-0.01 / 0.99)
-    assert one.compute_violation(np.array([2.0, 0.0]), np.array([4.0, 4.0])) == pytest.approx(0.49 / 0.99)
+    assert one.compute_violation(np.array([9.0, 0.0, 4.0]), np.array([4.0, 4.0, 0.0])) == 1
+    assert one.compute_violation(np.array([0.0]), np.array([4.0])) == 1
     assert math.isnan(one.compute_violation(np.array([NAN]), np.array([4.0])))
     most = Constraint("slowdown_p99_p1", most=1.1, of="naive")
     assert most.compute_violation(np.array([12.1]), np.array([10.0])) == pytest.approx(0.1)

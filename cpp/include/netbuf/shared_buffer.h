@@ -132,7 +132,7 @@ class SharedBuffer {
   void set_cut(Time until, const double* alphas);  // of all queues; NaN: of this one none
   void set_drop_head(bool from_head) { from_head_ = from_head; }
   void set_congested(bool marks) { marks_congestion_ = marks; }
-  void set_scheduler(Scheduler scheduler, std::span<const double> quanta = {});  // quanta: drr only, bytes, one a queue
+  void set_scheduler(Scheduler scheduler, std::span<const double> quanta = {});  // quanta: drr only, bytes; NaN: as it is
   void set_victims(bool large) { spares_small_ = large && flow_slots_ > 0; }
   double alpha(uint32_t queue) const { return priorities_[queue].alpha; }  // but for a cut
   bool drops_head() const { return from_head_; }

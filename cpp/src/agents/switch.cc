@@ -105,9 +105,8 @@ class Switch final : public AgentOf<SwitchSeen> {
     constexpr Scheduler kSchedulers[] = {Scheduler::round_robin, Scheduler::drr, Scheduler::strict_priority};
     if (const double scheduler = control[0]; !std::isnan(scheduler)) {
       const Scheduler chosen = kSchedulers[static_cast<size_t>(std::lround(scheduler))];
-      // Quanta are those of a switch's own where the agent names none.
-      const bool named = chosen == Scheduler::drr && !std::isnan(control[1]);
-      sw.set_scheduler(chosen, named ? std::span(control + 1, queues_) : std::span<const double>());
+      const bool by_bytes = chosen == Scheduler::drr;
+      sw.set_scheduler(chosen, by_bytes ? std::span(control + 1, queues_) : std::span<const double>());
     }
     if (const double large = control[1 + queues_]; !std::isnan(large)) sw.set_victims(large >= 0.5);
   }

@@ -77,6 +77,7 @@ void SharedBuffer::set_scheduler(Scheduler scheduler, std::span<const double> qu
   bool same = scheduler == scheduler_;
   scheduler_ = scheduler;
   for (size_t q = 0; q < std::min<size_t>(queues_count_, quanta.size()); ++q) {
+    if (std::isnan(quanta[q])) continue;  // nobody names it: the queue's stays
     const auto quantum = static_cast<int64_t>(quanta[q]);
     same &= quantum == std::exchange(priorities_[q].quantum, quantum);
   }

@@ -201,7 +201,7 @@ def decode_choice(chosen: np.ndarray, choices: tuple[str, ...], tracker: Tracker
     """
     numbers = np.array([math.nan, *(float(CHOICES.index(name)) for name in choices), math.nan])
     now = tracker.settings[:, _CONGESTION]
-    anew = (chosen == len(choices) + 1) & ~np.isnan(now)
+    anew = (chosen == len(choices) + 1) & np.isin(now, numbers[1:-1])  # what the host had may be none of the choices
     wanted = np.where(anew, now, numbers[chosen])
     changes = ~np.isnan(wanted) & ((wanted != now) | anew)
     out[:, _CONGESTION] = wanted

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from netbuf_gym.controllers import Decider, Policy
+from netbuf_gym.errors import ConfigError, quote
 from netbuf_gym.scenarios import Scenario
 from netbuf_gym.tasks.host_buffers.actions import FACTORS
 from netbuf_gym.tasks.host_buffers.hosts import apply_settings, change_hosts, find_agent_hosts
@@ -90,6 +91,13 @@ class AdaptiveControl(Decider[HostBuffers]):
 
     def start(self, rules: HostBuffers, seeds: Sequence[int]) -> Policy:
         self._require_recipe(rules)
+        for name, given, valid in (
+            ("actions", rules.actions, "multi"),
+            ("acts_on", rules.acts_on, ("tcp",)),
+            ("controls", rules.controls, CHOICES),
+        ):
+            if given != valid:
+                raise ConfigError(f"{name} = {quote(given)} with the controller {self.name}; valid: {quote(valid)}")
         return _Run(self, len(seeds) * rules.agents, rules.width)
 
 
@@ -98,16 +106,27 @@ class _Run:
 
     def __init__(self, rule: AdaptiveControl, rows: int, width: int):
         self.rule, self.width = rule, width
-        self.mode, self.before = np.full((2, rows), _VEGAS)  # the control, and the one before that a trial is compared with
+        self.mode, self.before = np.zeros((2, rows), np.int64)  # the control, and the one that a trial is compared with
         self.since = np.zeros(rows, np.int64)  # decisions since the control was chosen
         self.trying = np.zeros(rows, bool)
         self.worth, self.reference, self.lost = np.zeros((3, rows))  # means of late, and of the control before the trial
-        self.hold, self.doubt = np.full((2, rows), rule.patience)  # decisions until another is tried; how many the next time
-        self.stays = np.full(rows, rule.stay)  # decisions until Vegas is tried again
+        self.hold, self.doubt = np.zeros((2, rows), np.int64)  # decisions until another is tried; how many the next time
+        self.stays = np.zeros(rows, np.int64)  # decisions until Vegas is tried again
         self.via = np.zeros(rows, bool)  # BBR drains the queue, for Vegas to come
         self.since_start = np.zeros(rows, np.int64)  # decisions since the last slow start
         self.at_start = np.zeros(rows)  # what the control was worth soon after
         self.scale = np.zeros(rows)  # logarithm of what the TCP maxima were multiplied by
+
+    def _begin(self, where: np.ndarray, actions: np.ndarray) -> None:
+        """Forget everything about some rows, whose worlds begin, and choose Vegas."""
+        for memory in (self.since, self.trying, self.worth, self.reference, self.lost):
+            memory[where] = 0
+        for memory in (self.via, self.since_start, self.at_start, self.scale):
+            memory[where] = 0
+        self.mode[where] = self.before[where] = _VEGAS
+        self.hold[where] = self.doubt[where] = self.rule.patience
+        self.stays[where] = self.rule.stay
+        actions[where] = _SAME, _VEGAS
 
     def __call__(self, observations: np.ndarray, state: Any, starts: np.ndarray) -> tuple[np.ndarray, Any]:
         now = observations[:, -self.width :].astype(np.float64)
@@ -115,7 +134,7 @@ class _Run:
         actions = np.zeros((rows, 2), np.int64)
         actions[:, 0] = _SAME
         if state is None:
-            actions[:, 1] = _VEGAS
+            self._begin(np.ones(rows, bool), actions)
             return actions, True
         inflation = _read(now, "rtt_inflation")
         bound, quiet = now[:, _COLUMN["bound"]] > 0.5, inflation <= rule.inflation
@@ -158,6 +177,7 @@ class _Run:
         grows = bound & (inflation <= 1.5)
         actions[grows, 0] = _LARGER
         self.scale[grows] += np.log(4.0)
+        self._begin(np.asarray(starts, bool), actions)
         return actions, True
 
     def _measure(self, now: np.ndarray, inflation: np.ndarray) -> None:

@@ -326,7 +326,7 @@ class HostPaths(Distribution):
             nic_mbps=max(rate, LEAST_NIC_MBPS) if u[22] < self.slow_nic_probability else self.nic_mbps,
             traffic=self.traffic[int(u[14] * len(self.traffic))],
             connections=connections,
-            stagger_s=min(0.1, 0.1 * self.duration_s / connections),
+            stagger_s=0.1 if 0.1 * connections <= self.duration_s else 0.1 * self.duration_s / connections,
             load=self.load[0] + u[16] * (self.load[1] - self.load[0]),
             cc=self.ccs[int(u[17] * len(self.ccs))],
             explicit_bytes=round(log_uniform(u[19], (2.0**16, 2.0**24))) if u[18] < self.explicit_probability else None,

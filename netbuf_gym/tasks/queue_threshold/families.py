@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from netbuf_gym.errors import ScenarioError
 from netbuf_gym.scenarios.distributions import Distribution, check_interval, log_uniform
 from netbuf_gym.scenarios.sizes import SizeDistribution, sizes_of
 from netbuf_gym.scenarios.switched import shared_buffer
@@ -105,10 +104,6 @@ class SwitchFamilies(Distribution):
         put(self, "drop", tuple(checks.choice("drop", one, DROPS) for one in drops))
         put(self, "duration_s", checks.number("duration_s", self.duration_s, 1.0, 1e6))
         put(self, "most_mbit", checks.number("most_mbit", self.most_mbit, 1.0, 1e9))
-        if not self.families:
-            raise ScenarioError("families is empty; valid: at least one")
-        if not self.drop:
-            raise ScenarioError("drop is empty; valid: at least one")
 
     @property
     def flows(self) -> int:

@@ -26,8 +26,9 @@ With several ports, room_q is that of one port's queue, the ports' queues counti
 From `netbuf_gym.rewards` a switch supports `alpha_fair` and `range_normalized`: throughput is relative to the rate of its
 ports, delay is the time that they take to send what is queued, and loss is the share of arriving packets not admitted.
 
-`switch_log` pursues the metric `fct_utility` of a switch: divided by r_p, the logarithms of an episode come to its length in
-seconds times their mean, however many flows it has, and goodput is an integral over the same seconds.
+`switch_log` pursues the metric `fct_utility` of a switch: divided by r_p, the logarithms of an episode come near its length in
+seconds times their mean where flows complete often; of fewer than one in two seconds each weighs less, and in the first 10 s
+more. Goodput is an integral over the same seconds.
 
 The terms of `switch_utility` and of the goodput of `switch_log` are integrals over time and sums over events: an episode's sum
 does not depend on the decision interval. The terms of the thesis are values, the worst of the last interval in which a flow

@@ -523,11 +523,12 @@ def run_trials(
 
 
 def list_finalists(plan: ControllerPlan, study: optuna.Study) -> list[FrozenTrial]:
-    """Return the best trials with a score over all worlds, best first, that beat the shipped settings there."""
+    """Return the best trials with a score over all worlds, best first, of different settings, that beat the shipped ones."""
     complete = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
     valued = [(one.value, one) for one in complete if one.value is not None and plan.is_better(one.value, 0.0)]
     valued.sort(key=lambda pair: pair[0], reverse=not plan.score.lower_is_better)
-    return [one for _, one in valued[: plan.config.finalists]]
+    first = {tuple(one.params.items()): one for _, one in reversed(valued)}  # of each settings, the first trial
+    return [one for _, one in valued if first[tuple(one.params.items())] is one][: plan.config.finalists]
 
 
 def validate(

@@ -408,7 +408,11 @@ def _open_storage(one: StudyPlan) -> BaseStorage:
     given = one.config.storage
     if given is None:
         make_folder(one.folder, "run_dir")
-        return JournalStorage(JournalFileBackend(str(one.folder / JOURNAL)))
+        storage = JournalStorage(JournalFileBackend(str(one.folder / JOURNAL)))
+        if others := [study.study_name for study in storage.get_all_studies() if study.study_name != one.name]:
+            there = f"run_dir = {quote(str(one.folder))} holds the study {quote(others[0])}, whose results are kept there"
+            raise ConfigError(f"{there}; valid for {quote(one.name)}: another folder")
+        return storage
     scheme, _, rest = given.partition("://")
     host, _, port = rest.rpartition(":")
     if scheme == "grpc" and host and port.isdecimal():
