@@ -23,6 +23,7 @@ OWNED = {
     r"netbuf_gym/plants/linux/(netlink|bpf/objects|proxy/socks)\.py: .*\bkind\b": (
         "kinds are those of netlink's messages, of ELF's sections, of SOCKS5's addresses, where they are read"
     ),
+    r"netbuf_gym/utils/parameters\.py: .*\bkind\b": "kinds of values, where they are checked and read",
     r"netbuf_gym/scenarios/captures\.py: .*\bkind\b": "kinds of blocks are pcapng's, where they are read",
     r"netbuf_gym/plants/linux/setup\.py: .*\bstack != ": "a kernel has one stack",
     r"netbuf_gym/scenarios/types\.py: .*\bstack != ": "settings of Linux, where fields are checked",

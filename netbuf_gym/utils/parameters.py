@@ -49,7 +49,7 @@ class TunableParameter:
             return check_boolean(self.name, value)
         if self.kind == "named":
             return check_choice(self.name, value, self.words)
-        if self.kind == "whole":
+        if self.whole:
             return check_integer(self.name, value, int(self.low), int(self.high))
         return check_real(self.name, value, self.low, self.high)
 
@@ -64,7 +64,12 @@ class TunableParameter:
         number = float(text)
         if not math.isfinite(number):
             raise ValueError(text)
-        return int(number) if self.kind == "whole" and number.is_integer() else number
+        return int(number) if self.whole and number.is_integer() else number
+
+    @property
+    def whole(self) -> bool:
+        """Whether its values are integers."""
+        return self.kind == "whole"
 
     @property
     def search_range(self) -> dict[str, Any] | None:
@@ -80,10 +85,10 @@ class TunableParameter:
         low, high = self.searched or (self.low, self.high)
         if self.searched is None and isinstance(self.default, (int, float)) and self.default > 0 and low >= 0:
             low, high = max(low, self.default / FACTOR), min(high, self.default * FACTOR)
-        if self.kind == "whole":
+        if self.whole:
             low, high = math.ceil(low), math.floor(high)
         log = low > 0 and high / low >= FACTOR
-        return {"low": low, "high": high} | ({"log": True} if log else {}) | ({"whole": True} if self.kind == "whole" else {})
+        return {"low": low, "high": high} | ({"log": True} if log else {}) | ({"whole": True} if self.whole else {})
 
 
 def read_settings(name: str, text: str, parameters: Sequence[TunableParameter]) -> dict[str, Any]:

@@ -31,8 +31,8 @@ def test_every_choice_composes_and_builds(group):
     assert choices(group)
     for choice in choices(group):
         name = str(OmegaConf.load(CONF / group / f"{choice}.yaml").get("name"))
-        of_switches = name.startswith("rlbm/") or name in SWITCH_REWARDS
-        of_receivers = name.startswith("nuwa/") or name == "running_utility"
+        of_switches = name.startswith(("rlbm/", "switch/")) or name in SWITCH_REWARDS
+        of_receivers = name.startswith("nuwa/") or name in ("running_utility", "floored_utility")
         of_hosts = name.startswith("auter/") or name in ("auter", "host_utility")
         task = ["env=queue_threshold"] if of_switches else ["env=receiver_window"] if of_receivers else []
         task = ["env=host_buffers"] if of_hosts else task

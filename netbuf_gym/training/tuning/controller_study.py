@@ -207,9 +207,9 @@ def _make_setting(parameter: TunableParameter, searched: Mapping[str, Any], own:
         if setting.choices
         else [("low", setting.low), ("high", setting.high)]
     ):
-        whole = int(value) if parameter.kind == "whole" and isinstance(value, float) and value.is_integer() else value
+        whole = int(value) if parameter.whole and isinstance(value, float) and value.is_integer() else value
         replace(parameter, name=f"search.{parameter.name}.{label}").check(whole)
-    return replace(setting, whole=setting.whole or parameter.kind == "whole")
+    return replace(setting, whole=setting.whole or parameter.whole)
 
 
 def _encode_shipped(plan: ControllerPlan) -> dict[str, Any]:
