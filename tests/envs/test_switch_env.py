@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import replace
 
 import gymnasium as gym
 import numpy as np
@@ -12,7 +13,7 @@ from netbuf_gym.envs.env import Env
 from netbuf_gym.envs.rendering import CHART_PANEL
 from netbuf_gym.envs.vector_env import VectorEnv
 from netbuf_gym.errors import ConfigError, ScenarioError
-from netbuf_gym.scenarios import Flow, Link, Scenario, SizeDistribution, StrictPriority, Switch, shared_buffer
+from netbuf_gym.scenarios import Flow, Link, RateTrace, Scenario, SizeDistribution, StrictPriority, Switch, shared_buffer
 from netbuf_gym.wrappers import LogUtilityReward
 
 pytestmark = pytest.mark.filterwarnings("error")
@@ -153,6 +154,18 @@ def test_an_episode_ends_at_its_duration_with_a_report_of_the_cores_counters():
     assert info["fct_mean_s"] == flows[:, 2].mean()
     assert info["goodput_mbps"] == pytest.approx(core.traffic_stats(0)["delivered_bytes"] * 8e-6 / 6)
     assert info["scenario"] == "rlbm/cubic-100-0.8" and info["probe_delay_mean_ms"] > 10
+
+
+def test_a_bottleneck_that_rests_all_episode_long_has_a_report_without_a_utility():
+    world = netbuf_gym.scenarios.get("rlbm/cubic-100-0.8", duration_s=0.2)
+    resting = RateTrace(time_s=[0.0, 0.3], rate_mbps=[0.0, 10.0], period_s=1.0)
+    links = [replace(world.links[0], rate_mbps=None, trace=resting), *world.links[1:]]
+    switches = [replace(world.switches[0], ports=(0, 1))]  # where no port carries anything, it is refused
+    env = gym.make(ID, scenario=replace(world, links=links, switches=switches), interval_s=0.1)
+    env.reset(seed=1)
+    env.step(env.action_space.sample())
+    *_, truncated, info = env.step(env.action_space.sample())
+    assert truncated and info["goodput_mbps"] == 0 and math.isnan(info["fct_utility"])
 
 
 def test_a_decision_as_coded_lasts_until_the_worst_slowdown_changes():

@@ -20,6 +20,8 @@ from tools.fuzz.case import ACCEPTED, REFUSED, Case, Finding, spoil
 from tools.fuzz.server import Kind
 
 STEPS = 12
+PACKETS = 2000
+"""About so many a world may send before its episode ends: each step of several rows may play it anew."""
 OPTIONS = {
     "per_ack": (True, False),
     "actions": ("continuous", "grid", "limits"),
@@ -72,7 +74,7 @@ def draw_arguments(case: Case, record: TaskRecord) -> dict[str, Any]:
         kwargs["interval_s"] = case.pick((0.001, 0.01, 0.1, 0.1, 1.0, case.log(0.001, 1)))
     for option in case.some(rules.options, 2):
         kwargs[option] = case.pick(OPTIONS[option]) if option in OPTIONS else case.weird()
-    if "links" in kwargs["scenario"]:  # made short, so that a decision that takes longer would be a long one
+    if "duration_s" in kwargs["scenario"]:  # made short, so that a decision that takes longer would be a long one
         kwargs["interval_s"] = min(kwargs.get("interval_s", 0.1), kwargs["scenario"]["duration_s"])
     if case.chance(0.2):
         kwargs["max_episode_steps"] = case.pick((1, 2, 5))
@@ -99,7 +101,7 @@ def draw_world(case: Case, record: TaskRecord) -> Any:
     if case.chance(0.5):
         for _ in range(8):
             try:
-                scenario = random_worlds.shorten(Scenario.from_dict(random_worlds.draw_world(case, switch=0.5)), 2000)
+                scenario = random_worlds.shorten(Scenario.from_dict(random_worlds.draw_world(case, switch=0.5)), PACKETS)
                 record.rules(**record.rules.world_arguments(scenario)).control(scenario)
             except (NetbufError, AttributeError):
                 continue
@@ -109,6 +111,13 @@ def draw_world(case: Case, record: TaskRecord) -> Any:
     spec: dict[str, Any] = {"name": name}
     if "duration_s" in scenarios.parameters_of(name):
         spec["duration_s"] = case.log(0.01, 3)
+        try:
+            world = scenarios.get(name, duration_s=spec["duration_s"])
+        except NetbufError:  # too short for it
+            return spec
+        shorter = random_worlds.shorten(world, PACKETS) if isinstance(world, Scenario) else None
+        if shorter is not None:
+            spec["duration_s"] = shorter.duration_s
     return spec
 
 

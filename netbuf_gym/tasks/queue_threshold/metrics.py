@@ -15,7 +15,10 @@ from netbuf_gym.utils.sums import sequential_sum
 
 def _offered_load(world: Scenario) -> float:
     """Return the offered load of finite flows as a share of the bottleneck; lists of flows are not counted."""
-    return world.traffic.offered_mbps / world.capacity_mbps if world.traffic is not None else 0.0
+    if world.traffic is None:
+        return 0.0
+    capacity_mbps = world.capacity_mbps
+    return world.traffic.offered_mbps / capacity_mbps if capacity_mbps > 0 else math.inf
 
 
 def _congestion_control(world: Scenario) -> str:

@@ -69,7 +69,8 @@ def switch_report(
     report |= {f"slowdown_mean_p{p}": mean(ratio[own]) for p, own in enumerate(by_priority)}
     report["slowdown_log_mean"] = mean(np.log(ratio))
     report |= {f"slowdown_log_mean_p{p}": mean(np.log(ratio[own])) for p, own in enumerate(by_priority)}
-    share = report["goodput_mbps"] / scenario.capacity_mbps
+    capacity_mbps = scenario.capacity_mbps  # 0 where the bottleneck's trace rests
+    share = report["goodput_mbps"] / capacity_mbps if capacity_mbps > 0 else 0.0
     report["fct_utility"] = (math.log(share) if share > 0 else math.nan) - report["slowdown_log_mean_p0"]
     report |= {
         "difference_p99_s": percentile(difference_s, 99),
