@@ -192,6 +192,9 @@ PathRules read_path_rules(const Rules& rules) {
       .heavy_loss = single("heavy_loss"),
       .heavy_rounds = single("heavy_rounds"),
       .least_counted = single("least_counted"),
+      .heavy_kept = single("heavy_kept"),
+      .most_cut = single("most_cut"),
+      .careful_s = single("careful_s"),
       .growth_loss = single("growth_loss"),
       .growth_rounds = single("growth_rounds"),
       .growth_counted = single("growth_counted"),
@@ -224,7 +227,7 @@ class SenderPath {
     float** remembered[] = {&p_.unseen,  &p_.draining,    &p_.least_found, &p_.rate_lately, &p_.low_rtt,
                             &p_.lost_lately, &p_.acked_lately, &p_.roughness, &p_.started, &p_.queue_long,
                             &p_.lost_long, &p_.acked_long, &p_.standing, &p_.held, &p_.least_packet,
-                            &p_.least_mean, &p_.packet_found, &p_.spread};
+                            &p_.least_mean, &p_.packet_found, &p_.spread, &p_.careful};
     float** counted[] = {&p_.heavy.lost,  &p_.heavy.acked,  &p_.heavy.seconds,  &p_.heavy.heavy_in_a_row,
                          &p_.growth.lost, &p_.growth.acked, &p_.growth.seconds, &p_.growth.heavy_in_a_row};
     double** bytes[] = {&p_.wanted, &p_.resumed, &p_.drained, &p_.arrived};

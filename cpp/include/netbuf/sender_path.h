@@ -13,7 +13,8 @@ namespace netbuf {
 struct PathRules {
   bool drain;
   float interval_s, started_rtt, drain_due_s, seen_ratio, drain_round_trips, least_drain_intervals;
-  float heavy_loss, heavy_rounds, least_counted, growth_loss, growth_rounds, growth_counted, peak_gain, rate_gain;
+  float heavy_loss, heavy_rounds, least_counted, heavy_kept, most_cut, careful_s, growth_loss, growth_rounds, growth_counted;
+  float peak_gain, rate_gain;
   double drain_share, drain_of_product, least_drained, cap_segments;
   float spreads;  // 0: the least round trip is that of a packet
 };
@@ -29,7 +30,7 @@ struct PathRows {
   const float* base_ever;  // the least of the connection of what `PathColumns::base` is
   const double* lowest_window;
   float *unseen, *draining, *least_found, *rate_lately, *low_rtt, *lost_lately, *acked_lately, *roughness, *started,
-      *queue_long, *lost_long, *acked_long, *standing, *held, *least_packet, *least_mean, *packet_found, *spread;
+      *queue_long, *lost_long, *acked_long, *standing, *held, *least_packet, *least_mean, *packet_found, *spread, *careful;
   LossRounds heavy, growth;
   double *wanted, *resumed, *drained, *arrived;
   uint8_t *acked, *acknowledged, *starting;  // 0 or 1

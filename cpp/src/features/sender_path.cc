@@ -96,20 +96,25 @@ void track_least_rtt(const PathRows& p, const PathRules& rules, size_t i, float 
   }
 }
 
-// Holds the window while losses stay heavy, except in the round trip after a hold, whose losses were on their way.
+// Holds the window while losses stay heavy, except in the round trip after a hold, whose losses were on their way; and
+// is careful for a while after those that are no outage's.
 void count_losses(const PathRows& p, const PathRules& rules, size_t i) {
   const SenderRows& s = p.sender;
   const bool counts = !p.starting[i];
   const bool over = add_to_round(p.heavy, s, i, s.packets_lost[i], rules.heavy_loss, rules.least_counted, counts);
   p.held[i] -= s.elapsed[i];
   if (p.held[i] < kRounding) p.held[i] = 0;
+  p.careful[i] = std::max(p.careful[i] - s.elapsed[i], 0.0f);
   if (over && p.heavy.heavy_in_a_row[i] >= rules.heavy_rounds) {
     const float sent = std::max(p.heavy.lost[i] + p.heavy.acked[i], 1.0f);
-    p.arrived[i] = s.window[i] * p.heavy.acked[i] / sent;
+    const double arrived = s.window[i] * p.heavy.acked[i] / sent, least = s.window[i] * (1 - rules.most_cut);
+    p.arrived[i] = rules.heavy_kept * arrived;
+    if (p.heavy.heavy_in_a_row[i] == 1) p.arrived[i] = std::max(p.arrived[i], least);
     p.held[i] = s.rtt[i];
+    p.careful[i] = arrived < least ? 0.0f : rules.careful_s;
   }
   const bool halted = s.timeouts[i] > 0;
-  if (halted) p.held[i] = 0;
+  if (halted) p.held[i] = p.careful[i] = 0;
   if (over || halted || p.held[i] > 0) start_round(p.heavy, i);
   if (rules.growth_loss < 1) {
     const float lost = p.acked[i] ? s.packets_lost[i] : 0.0f;
@@ -181,7 +186,8 @@ void decide_windows(const PathRows& p, const PathRules& rules, const double* fac
     const double start = p.resumed[i] > 0 ? p.resumed[i] : std::max(s.window[i], std::min(p.wanted[i], reach));
     double window = std::min(start * factors[i], reach);
     if (caps) window = std::min(window, caps[i]);
-    if (rules.growth_loss < 1 && p.growth.heavy_in_a_row[i] >= rules.growth_rounds) {
+    const bool crowded = rules.growth_loss < 1 && p.growth.heavy_in_a_row[i] >= rules.growth_rounds;
+    if (crowded || p.careful[i] > 0) {
       const double present = std::max(held, p.lowest_window[i]);
       const double growth = present < mss ? present : acknowledged * mss / present;  // below a segment: doubled by an ACK
       window = std::min(window, present + growth);

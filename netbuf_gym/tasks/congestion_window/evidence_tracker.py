@@ -45,9 +45,12 @@ class EvidenceTracker(PathTracker):
 
     base_field: ClassVar[str] = "rtt_mean_s"
     spreads: ClassVar[float] = 3.0
-    heavy_loss: ClassVar[float] = 0.03
-    heavy_rounds: ClassVar[float] = 2
+    heavy_loss: ClassVar[float] = 0.02
+    heavy_rounds: ClassVar[float] = 1
     least_counted: ClassVar[float] = 16
+    heavy_kept: ClassVar[float] = 0.85
+    most_cut: ClassVar[float] = 0.3
+    careful_s: ClassVar[float] = 4.0
 
     def __init__(self, rows: int, interval_s: float, lowest_segments: float = 2, **options: Any):
         self.lowest_segments = lowest_segments

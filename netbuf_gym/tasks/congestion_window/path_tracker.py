@@ -98,6 +98,13 @@ class PathTracker(Tracker):
     heavy_rounds: ClassVar[float] = HEAVY_ROUNDS
     least_counted: ClassVar[float] = LEAST_COUNTED
     """Share, number of round trips and segments of each for heavy losses."""
+    heavy_kept: ClassVar[float] = 1.0
+    """Part of what arrived of a window that heavy losses leave."""
+    most_cut: ClassVar[float] = 1.0
+    """Largest part of a window that the first of several heavy round trips takes; losses of more than it are an outage's."""
+    careful_s: ClassVar[float] = 0.0
+    """Time after heavy losses, but for those of an outage, for which a window grows no faster than in congestion avoidance
+    (RFC 5681, Eq. 3): what it had before is what was too much."""
     time_constants_s: ClassVar[tuple[float, ...]] = (PEAK_MEMORY_S, LATELY_S, LOSS_MEMORY_S, LONG_S)
 
     def __init__(
@@ -112,11 +119,11 @@ class PathTracker(Tracker):
     ):
         super().__init__(rows, interval_s)
         self.slow_start = slow_start
-        self._path = np.zeros((18, rows), np.float32)
+        self._path = np.zeros((19, rows), np.float32)
         self.unseen_s, self.draining_s, self._least_found, self.rate_lately = self._path[:4]
         self.low_rtt, self.lost_lately, self.acked_lately, self.roughness, self.started = self._path[4:9]
         self.queue_long, self.lost_long, self.acked_long, self._standing_s, self.held_s = self._path[9:14]
-        self._least_packet, self._least_mean, self._packet_found, self._spread = self._path[14:]
+        self._least_packet, self._least_mean, self._packet_found, self._spread, self._careful_s = self._path[14:]
         self._rounds = np.zeros((8, rows), np.float32)  # lost, acknowledged, seconds, heavy in a row; twice: heavy, growth
         self._windows = np.zeros((4, rows))
         self.wanted, self.resumed, self.drained, self.arrived = self._windows
@@ -137,6 +144,9 @@ class PathTracker(Tracker):
             "heavy_loss": self.heavy_loss,
             "heavy_rounds": self.heavy_rounds,
             "least_counted": self.least_counted,
+            "heavy_kept": self.heavy_kept,
+            "most_cut": self.most_cut,
+            "careful_s": self.careful_s,
             "growth_loss": growth_loss,
             "growth_rounds": GROWTH_ROUNDS,
             "growth_counted": GROWTH_COUNTED,
