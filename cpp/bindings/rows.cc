@@ -194,7 +194,7 @@ PathRules read_path_rules(const Rules& rules) {
       .least_counted = single("least_counted"),
       .heavy_kept = single("heavy_kept"),
       .most_cut = single("most_cut"),
-      .careful_s = single("careful_s"),
+      .care_s = single("care_s"),
       .growth_loss = single("growth_loss"),
       .growth_rounds = single("growth_rounds"),
       .growth_counted = single("growth_counted"),

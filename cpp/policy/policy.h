@@ -96,6 +96,7 @@ struct nb_rules {
   int64_t drain_round_trips, least_drain_intervals, drain_share, drain_of_product;  // the shares in 2^-10
   int64_t least_drained, lowest;                    // segments / 16
   int64_t heavy_loss, heavy_rounds, heavy_counted;  // 2^-20, rounds, segments
+  int64_t heavy_kept, least_kept, careful;          // 2^-20, 2^-20, ns
   int64_t growth_loss, growth_rounds, growth_counted;
   int64_t peak_gain, rate_gain, cap_segments;       // 2^-10, 2^-10, segments
   int64_t spreads;              // 2^-10; 0: the least round trip is that of a packet
@@ -154,7 +155,7 @@ struct nb_state {
   int64_t peak_rate, age, least_rtt, rtt_min_ever, base_ever;
   int64_t unseen, draining, least_found, rate_lately, low_rtt, lost_lately, acked_lately, roughness, started;
   int64_t queue_long, lost_long, acked_long, standing, held, starting;
-  int64_t wanted, resumed, drained, arrived;
+  int64_t wanted, resumed, drained, arrived, careful;
   int64_t least_packet, least_mean, packet_found, low_spread;
   struct nb_round heavy, growth;
   // evidence; see evidence_tracker.py
@@ -347,13 +348,17 @@ NB_INLINE void nb_track_least_rtt(const struct nb_rules *r, struct nb_state *s, 
 NB_INLINE void nb_count_losses(const struct nb_rules *r, struct nb_state *s) {
   const int over = nb_add_to_round(&s->heavy, s, s->lost, r->heavy_loss, r->heavy_counted);
   s->held -= s->elapsed;
+  s->careful -= s->elapsed;
   if (s->held < NB_ROUNDING) s->held = 0;
+  if (s->careful < NB_ROUNDING) s->careful = 0;
   if (over && s->heavy.heavy >= r->heavy_rounds) {
-    const int64_t sent = nb_max(s->heavy.lost + s->heavy.acked, 1);
-    s->arrived = nb_quotient(s->cwnd * nb_quotient(s->heavy.acked << 20, sent), 1 << 20);
+    const int64_t arrived = nb_quotient(s->heavy.acked << 20, nb_max(s->heavy.lost + s->heavy.acked, 1));
+    const int64_t kept = (r->heavy_kept * arrived) >> 20;
+    s->arrived = nb_quotient(s->cwnd * (s->heavy.heavy == 1 ? nb_max(kept, r->least_kept) : kept), 1 << 20);
     s->held = s->rtt;
+    s->careful = arrived < r->least_kept ? 0 : r->careful;
   }
-  if (s->timeouts) s->held = 0;
+  if (s->timeouts) s->held = s->careful = 0;
   if (over || s->timeouts || s->held > 0) nb_start_round(&s->heavy);
   if (r->growth_loss < 1 << 20 &&
       nb_add_to_round(&s->growth, s, s->acks ? s->lost : 0, r->growth_loss, r->growth_counted)) {
@@ -713,7 +718,7 @@ NB_SHARED int64_t nb_decide(const struct nb_policy *p, struct nb_state *s, uint3
     const int64_t peak = nb_product(s->peak_rate, s->known ? s->least_rtt : 0), now = nb_product(s->rate, s->rtt);
     window = nb_min(window, nb_max((r->peak_gain * peak) >> 10, (r->rate_gain * now) >> 10) + r->cap_segments * mss);
   }
-  if (r->growth_loss < 1 << 20 && s->growth.heavy >= r->growth_rounds) {
+  if ((r->growth_loss < 1 << 20 && s->growth.heavy >= r->growth_rounds) || s->careful > 0) {
     const int64_t present = nb_max(held, lowest);
     window = nb_min(window, present + (present < mss ? present : nb_quotient(acknowledged * mss, present)));
   }

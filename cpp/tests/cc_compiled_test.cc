@@ -39,6 +39,7 @@ nb_policy untrained() {
   r.heavy_loss = 1 << 17;
   r.heavy_rounds = 3;
   r.heavy_counted = 8;
+  r.heavy_kept = 1 << 20;
   r.growth_loss = 1 << 20;
   for (int64_t& scale : r.scales) scale = 1 << 26;
   const double factors[] = {0.5, 0.85, 1.02, 1.4, 2};

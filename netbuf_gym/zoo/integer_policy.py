@@ -35,7 +35,18 @@ _RULES = np.dtype(
         *((name, "<i8") for name in ("robust", "drain", "slow_start", "paced", "fine", "capped", "drain_due", "seen_within")),
         *((name, "<i8") for name in ("started_rtt", "drain_round_trips", "least_drain_intervals", "drain_share")),
         *((name, "<i8") for name in ("drain_of_product", "least_drained", "lowest", "heavy_loss", "heavy_rounds")),
-        *((name, "<i8") for name in ("heavy_counted", "growth_loss", "growth_rounds", "growth_counted")),
+        *(
+            (name, "<i8")
+            for name in (
+                "heavy_counted",
+                "heavy_kept",
+                "least_kept",
+                "careful",
+                "growth_loss",
+                "growth_rounds",
+                "growth_counted",
+            )
+        ),
         *((name, "<i8") for name in ("peak_gain", "rate_gain", "cap_segments", "spreads")),
         ("scales", "<i8", len(SCALES)),
         ("factors", "<i8", MOST_ACTIONS),
@@ -240,7 +251,8 @@ def _fill_rules(rules: np.ndarray, task: CongestionWindow, interval_s: float) ->
         rules[name] = _whole(own[name])
     rules["least_drained"], rules["cap_segments"] = _whole(own["least_drained"] * 16), _whole(own["cap_segments"])
     rules["lowest"] = _whole(own["lowest_segments"] * 16)
-    rules["heavy_counted"] = _whole(own["least_counted"])
+    rules["heavy_counted"], rules["careful"] = _whole(own["least_counted"]), _whole(own["care_s"] * 1e9)
+    rules["heavy_kept"], rules["least_kept"] = _whole(own["heavy_kept"] * 2**ONE), _whole((1 - own["most_cut"]) * 2**ONE)
     for name in ("heavy_loss", "growth_loss"):
         rules[name] = math.ceil(own[name] * 2**ONE)  # a share of just so much is not above it
     rules["scales"] = [_whole(2.0**28 / np.log2(high)) for high in SCALES]

@@ -117,15 +117,51 @@ def test_jitter_raises_the_base_within_three_spreads():
     assert made.least_rtt[0] == np.float32(0.047)
 
 
-def test_small_windows_are_held_after_two_lossy_round_trips():
-    """5 % of 20 segments lost in each round trip; the default recipe bears a tenth, and three of them."""
-    for task, held in ((CongestionWindow("robust", slow_start=False), True), (CongestionWindow(slow_start=False), False)):
-        made = tracker(task=task)
-        for _ in range(2):
-            made.update(acknowledged(19, 0.1, packets_lost=1, cwnd_bytes=20 * MSS))
-        assert (made.held_s[0] > 0) == held
-        if held:
-            assert decided(task, made, 11) == [pytest.approx(19)]
+DOUBLE = 11
+"""The last of the actions."""
+
+
+def lose(lost, acked=20, window=20, recipe="robust", rounds=1):
+    """A sender after round trips of one interval each, in each of which so much was lost."""
+    task = CongestionWindow(recipe, slow_start=False)
+    made = tracker(task=task)
+    for _ in range(rounds):
+        made.update(acknowledged(acked, 0.1, packets_lost=lost, cwnd_bytes=window * MSS))
+    return task, made
+
+
+def test_one_lossy_round_trip_cuts_a_window():
+    """5 % of 20 segments; the default recipe bears a tenth, and two round trips of any loss."""
+    task, made = lose(1, 19)
+    assert made.held_s[0] > 0 and decided(task, made, DOUBLE) == [pytest.approx(0.85 * 19)]
+    for lost, acked, recipe, rounds in (
+        (1, 9, "robust", 1),
+        (1, 60, "robust", 1),
+        (1, 19, "default", 9),
+        (10, 10, "default", 2),
+    ):
+        assert lose(lost, acked, recipe=recipe, rounds=rounds)[1].held_s[0] == 0, (lost, acked, recipe)
+
+
+def test_a_burst_of_losses_takes_less_than_a_third_and_losses_that_go_on_what_did_not_arrive():
+    task, made = lose(10, 10)
+    assert decided(task, made, DOUBLE) == [pytest.approx(14)]
+    made.update(acknowledged(7, 0.1, cwnd_bytes=14 * MSS, packets_lost=7))  # which were on their way
+    task, made = lose(10, 10, rounds=3)
+    assert decided(task, made, DOUBLE) == [pytest.approx(0.85 * 10)]
+
+
+@pytest.mark.parametrize(("lost", "timeouts", "careful"), [(1, 0, True), (6, 0, True), (7, 0, False), (1, 1, False)])
+def test_after_losses_a_window_grows_by_a_segment_a_round_trip_for_four_seconds(lost, timeouts, careful):
+    """Unless more than three tenths are lost at once, or a time-out comes, as in outages."""
+    task, made = lose(lost, 20 - lost)
+    made.update(acknowledged(20, 0.1, cwnd_bytes=20 * MSS, timeouts=timeouts))  # held for a round trip
+    grown = []
+    for _ in range(40):
+        made.update(acknowledged(20, 0.1, cwnd_bytes=20 * MSS))
+        grown += decided(task, made, DOUBLE)
+    slow = 38 if careful else 0
+    assert grown == [pytest.approx(21)] * slow + [pytest.approx(max(grown))] * (40 - slow) and max(grown) > 25
 
 
 def test_a_full_queue_of_ones_own_answers_in_the_round_trip_and_an_empty_one_in_the_rate():

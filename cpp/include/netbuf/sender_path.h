@@ -13,7 +13,7 @@ namespace netbuf {
 struct PathRules {
   bool drain;
   float interval_s, started_rtt, drain_due_s, seen_ratio, drain_round_trips, least_drain_intervals;
-  float heavy_loss, heavy_rounds, least_counted, heavy_kept, most_cut, careful_s, growth_loss, growth_rounds, growth_counted;
+  float heavy_loss, heavy_rounds, least_counted, heavy_kept, most_cut, care_s, growth_loss, growth_rounds, growth_counted;
   float peak_gain, rate_gain;
   double drain_share, drain_of_product, least_drained, cap_segments;
   float spreads;  // 0: the least round trip is that of a packet

@@ -102,16 +102,17 @@ void count_losses(const PathRows& p, const PathRules& rules, size_t i) {
   const SenderRows& s = p.sender;
   const bool counts = !p.starting[i];
   const bool over = add_to_round(p.heavy, s, i, s.packets_lost[i], rules.heavy_loss, rules.least_counted, counts);
-  p.held[i] -= s.elapsed[i];
-  if (p.held[i] < kRounding) p.held[i] = 0;
-  p.careful[i] = std::max(p.careful[i] - s.elapsed[i], 0.0f);
+  for (float* left : {&p.held[i], &p.careful[i]}) {
+    *left -= s.elapsed[i];
+    if (*left < kRounding) *left = 0;
+  }
   if (over && p.heavy.heavy_in_a_row[i] >= rules.heavy_rounds) {
     const float sent = std::max(p.heavy.lost[i] + p.heavy.acked[i], 1.0f);
     const double arrived = s.window[i] * p.heavy.acked[i] / sent, least = s.window[i] * (1 - rules.most_cut);
     p.arrived[i] = rules.heavy_kept * arrived;
     if (p.heavy.heavy_in_a_row[i] == 1) p.arrived[i] = std::max(p.arrived[i], least);
     p.held[i] = s.rtt[i];
-    p.careful[i] = arrived < least ? 0.0f : rules.careful_s;
+    p.careful[i] = arrived < least ? 0.0f : rules.care_s;
   }
   const bool halted = s.timeouts[i] > 0;
   if (halted) p.held[i] = p.careful[i] = 0;

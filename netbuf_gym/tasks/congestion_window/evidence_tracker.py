@@ -50,7 +50,7 @@ class EvidenceTracker(PathTracker):
     least_counted: ClassVar[float] = 16
     heavy_kept: ClassVar[float] = 0.85
     most_cut: ClassVar[float] = 0.3
-    careful_s: ClassVar[float] = 4.0
+    care_s: ClassVar[float] = 4.0
 
     def __init__(self, rows: int, interval_s: float, lowest_segments: float = 2, **options: Any):
         self.lowest_segments = lowest_segments

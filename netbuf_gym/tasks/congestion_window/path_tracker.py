@@ -83,6 +83,7 @@ class PathTracker(Tracker):
         drained: float64, the window in bytes that a drain holds, from its start on.
         held_s: remaining time for which heavy losses hold the window down, else 0.
         arrived: float64, the window in bytes that heavy losses hold, from their detection on.
+        careful_s: remaining time for which they let a window grow slowly only, else 0.
         acked: bool, whether an ACK came in the last interval.
         acknowledged: bool, whether an ACK has come since the start.
         starting: bool, whether the slow start goes on: no threshold is known yet, no mean RTT of an interval was `STARTED_RTT`
@@ -102,7 +103,7 @@ class PathTracker(Tracker):
     """Part of what arrived of a window that heavy losses leave."""
     most_cut: ClassVar[float] = 1.0
     """Largest part of a window that the first of several heavy round trips takes; losses of more than it are an outage's."""
-    careful_s: ClassVar[float] = 0.0
+    care_s: ClassVar[float] = 0.0
     """Time after heavy losses, but for those of an outage, for which a window grows no faster than in congestion avoidance
     (RFC 5681, Eq. 3): what it had before is what was too much."""
     time_constants_s: ClassVar[tuple[float, ...]] = (PEAK_MEMORY_S, LATELY_S, LOSS_MEMORY_S, LONG_S)
@@ -123,7 +124,7 @@ class PathTracker(Tracker):
         self.unseen_s, self.draining_s, self._least_found, self.rate_lately = self._path[:4]
         self.low_rtt, self.lost_lately, self.acked_lately, self.roughness, self.started = self._path[4:9]
         self.queue_long, self.lost_long, self.acked_long, self._standing_s, self.held_s = self._path[9:14]
-        self._least_packet, self._least_mean, self._packet_found, self._spread, self._careful_s = self._path[14:]
+        self._least_packet, self._least_mean, self._packet_found, self._spread, self.careful_s = self._path[14:]
         self._rounds = np.zeros((8, rows), np.float32)  # lost, acknowledged, seconds, heavy in a row; twice: heavy, growth
         self._windows = np.zeros((4, rows))
         self.wanted, self.resumed, self.drained, self.arrived = self._windows
@@ -146,7 +147,7 @@ class PathTracker(Tracker):
             "least_counted": self.least_counted,
             "heavy_kept": self.heavy_kept,
             "most_cut": self.most_cut,
-            "careful_s": self.careful_s,
+            "care_s": self.care_s,
             "growth_loss": growth_loss,
             "growth_rounds": GROWTH_ROUNDS,
             "growth_counted": GROWTH_COUNTED,
