@@ -48,9 +48,9 @@ class EvidenceTracker(PathTracker):
     heavy_loss: ClassVar[float] = 0.02
     heavy_rounds: ClassVar[float] = 1
     least_counted: ClassVar[float] = 16
-    heavy_kept: ClassVar[float] = 0.85
+    heavy_kept: ClassVar[float] = 0.9
     most_cut: ClassVar[float] = 0.3
-    care_s: ClassVar[float] = 4.0
+    care_s: ClassVar[float] = 3.0
 
     def __init__(self, rows: int, interval_s: float, lowest_segments: float = 2, **options: Any):
         self.lowest_segments = lowest_segments

@@ -139,8 +139,8 @@ class CongestionWindow(Task[Tracker]):
     * the least RTT is the least of the intervals' mean RTTs, in drains, too: where delays jitter, the least RTT of a packet is
       an extreme that never comes back. It is at most that of a packet and three times what means exceed the least RTTs of their
       intervals by: a queue that stands since the start would else be seen for ever;
-    * losses are heavy from 2 % on, in one round trip of at least 16 segments. The window is then at most 0.85 of what arrived
-      of it, but at least 0.7 of itself in the first of several such round trips; and for 4 s it grows no faster than in
+    * losses are heavy from 2 % on, in one round trip of at least 16 segments. The window is then at most 0.9 of what arrived
+      of it, but at least 0.7 of itself in the first of several such round trips; and for 3 s it grows no faster than in
       congestion avoidance, unless more than 0.3 was lost at once or there was a time-out, as in outages. Without a memory of
       losses windows grow back at once: sixteen senders on a slow link lost 9 % of their packets so, behind a policer 8 %;
     * where packets are paced, a window may be as small as 1/16 MSS. Less than 2 MSS are kept by the pace alone: a window leaves
