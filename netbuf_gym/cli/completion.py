@@ -223,7 +223,7 @@ def describe_settings(
         suite = SUITES.get(parsed_args.suite)
         if suite is None:
             return {}, {}, ()
-        controllers = {**list_names("controllers", suite.task), **list_names("agents", suite.task)}
+        controllers = {**list_names("controllers", suite.task), **list_names("agents", suite.task), "best": "by kept results"}
         return config.KEYS, {"executor": executors, "controller": controllers, "families": dict(suite.families)}, LISTS
     keys = import_command(command).KEYS
     return (keys[parsed_args.verb] if command == "live" else keys), {"task": list_tasks()}, ()

@@ -16,7 +16,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the command to its parser."""
     valid = f"{', '.join(tasks.names())}; also env=TASK"
     parser.add_argument("task", metavar="TASK", type=methodcaller("removeprefix", "env="), choices=tasks.names(), help=valid)
-    valid = "rule, congestion control, random, constant:ACTION, agent of the zoo, or model file; also controller=CONTROLLER"
+    valid = "rule, congestion control, random, best, constant:ACTION, agent of the zoo, model file; also controller=CONTROLLER"
     parser.add_argument("controller", metavar="CONTROLLER", type=methodcaller("removeprefix", "controller="), help=valid)
     parser.add_argument("--scenario", metavar="NAME", help="netbuf-gym list scenarios (default: the task's)")
     parser.add_argument(

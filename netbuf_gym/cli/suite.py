@@ -6,6 +6,7 @@ import argparse
 import shlex
 import sys
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 
 from netbuf_gym import tasks
 from netbuf_gym.cli.common import format_keys
@@ -47,6 +48,7 @@ examples:
   netbuf-gym suite ccbench/solo controller=runs/mine/model.zip
   netbuf-gym suite rfc9743 controller=[bbr3,copa] families=[mixed,short]
   netbuf-gym suite gate controller=[mine.cc,mine.py:Gentle,cubic]
+  netbuf-gym suite validation/queue_threshold controller=best
 """
 
 
@@ -62,6 +64,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command and return its exit status."""
+    from netbuf_gym.leaderboard.best import resolve_best
     from netbuf_gym.leaderboard.controllers import compute_model_digest, require_fit, resolve_controller
     from netbuf_gym.leaderboard.field_reports import FieldReport
     from netbuf_gym.leaderboard.play import SuiteRun, SuiteRunner
@@ -73,6 +76,7 @@ def run(arguments: argparse.Namespace) -> int:
         print(_format_families(suite))
         return 0
     config = parse_arguments(suite, arguments.settings)
+    config = replace(config, controllers=tuple(resolve_best(word, suite.task) for word in config.controllers))
     if config.figures:
         require_matplotlib()  # before any work is done
     edition = suite.load()

@@ -1,4 +1,4 @@
-"""Training, evaluation and the trained agents. All but `names` needs `pip install netbuf-gym[train]`.
+"""Training, evaluation, the trained agents, and the best controller of each task. All but `names` needs the extra `train`.
 
 >>> from netbuf_gym import zoo
 >>> zoo.names()
@@ -6,6 +6,7 @@
 >>> env = agent.make_env(scenario="ppcc/4")
 >>> observation, info = env.reset(seed=1)
 >>> action, memory = agent.predict(observation)
+>>> zoo.best("queue_threshold").name
 """
 
 from __future__ import annotations
@@ -20,8 +21,9 @@ from netbuf_gym.zoo.library import describe_decisions, names
 
 if TYPE_CHECKING:
     from netbuf_gym.zoo.agent import Agent
+    from netbuf_gym.zoo.controller_agent import ControllerAgent
 
-__all__ = ["load", "names"]
+__all__ = ["best", "load", "names"]
 _WARNED = set[Path]()
 """Models that this process has been warned of."""
 
@@ -46,3 +48,26 @@ def load(agent: str | Path) -> Agent:
         _WARNED.add(loaded.path)
         warnings.warn(f"{loaded.name} {said}: a constant action may do as well", UserWarning, stacklevel=2)
     return loaded
+
+
+def best(task: str, results: Path | None = None) -> Agent | ControllerAgent:
+    """Return the best controller of a task, whoever made it: an agent, a rule, a constant, a setting.
+
+    It is the first of the task's leaderboard (suite v1) that decides in the agents' place, where a trained agent counts only if
+    it is surely ahead of the best constant and of every rule. The choice follows the rows in `results/`, and takes about a
+    second of a processor.
+
+    Args:
+        task: Name of the task.
+        results: Folder of results of suites, such as `netbuf-gym results make --results` writes; None: the package's.
+
+    Raises:
+        ConfigError: An unknown task, one without results, or results of other worlds.
+        CheckpointError, MissingExtraError: See `load`.
+    """
+    with require_extra("the best controller", "train"):
+        from netbuf_gym.evaluation import rollout
+        from netbuf_gym.leaderboard.best import find_best
+        from netbuf_gym.zoo.controller_agent import ControllerAgent
+    name = find_best(task, results)
+    return load(name) if name in names() else ControllerAgent(rollout.get_controller(name, task), task)

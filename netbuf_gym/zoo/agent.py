@@ -18,6 +18,7 @@ from netbuf_gym.training.checkpoints.saved_agent import SavedAgent, make_rules, 
 from netbuf_gym.training.config import to_plain
 from netbuf_gym.utils.arguments import check_integer
 from netbuf_gym.zoo import library
+from netbuf_gym.zoo.predictions import check_episode_start, check_observations
 
 
 class Agent:
@@ -102,31 +103,19 @@ class Agent:
         Raises:
             ConfigError: Observations of another shape, or not finite; a state, or an `episode_start`, of other observations.
         """
-        shape = self.observation_space.shape
-        try:
-            values = np.asarray(observation, np.float32)
-        except (TypeError, ValueError):
-            raise ConfigError(
-                f"observation is no array of numbers; valid: shape {shape}, or (n, {_format_shape(shape)})"
-            ) from None
-        if values.shape != shape and values.shape[1:] != shape:
-            raise ConfigError(f"observation has shape {values.shape}; valid: {shape}, or (n, {_format_shape(shape)})")
-        if not np.isfinite(values).all():
-            raise ConfigError("observation holds NaN or infinity; valid: finite numbers")
-        count = 1 if values.shape == shape else len(values)
-        if episode_start is not None:
-            episode_start = np.atleast_1d(np.asarray(episode_start, bool))
-            if episode_start.shape != (count,):
-                raise ConfigError(f"episode_start has shape {episode_start.shape}; valid: ({count},), one for each observation")
+        values, single = check_observations(observation, self.observation_space.shape)
+        count = len(values)
+        episode_start = check_episode_start(episode_start, count)
         state = self._check_state(state, count)
         if not count:
             return np.zeros((0, *(self.action_space.shape or ())), self.action_space.dtype), state
         if deterministic and self._greedy is not None:
             starts = np.zeros(count, bool) if episode_start is None else episode_start
             actions, state = self._greedy(values.reshape(count, -1), state, starts)
-            return actions.squeeze(axis=0) if values.shape == shape else actions, state
+            return actions.squeeze(axis=0) if single else actions, state
         with self._lock:
-            return self._model.predict(values, state=state, episode_start=episode_start, deterministic=deterministic)
+            given = values[0] if single else values
+            return self._model.predict(given, state=state, episode_start=episode_start, deterministic=deterministic)
 
     def _check_state(self, state: Any, count: int) -> Any:
         """Return the checked memory for `count` observations; None for an agent without memory, or at the first call."""
@@ -162,7 +151,3 @@ class Agent:
             env.close()
             raise
         return env
-
-
-def _format_shape(shape: tuple[int, ...]) -> str:
-    return ", ".join(map(str, shape))

@@ -16,6 +16,7 @@ from netbuf_gym import tasks
 from netbuf_gym.controllers import Controller, Decider, InWorld
 from netbuf_gym.errors import ConfigError, quote, require_extra
 from netbuf_gym.evaluation import rollout
+from netbuf_gym.leaderboard.best import resolve_best
 from netbuf_gym.leaderboard.controllers import resolve_task_controller
 from netbuf_gym.utils.files import make_folder
 from netbuf_gym.version import __version__
@@ -43,7 +44,7 @@ def record_dataset(
 
     Args:
         task: Name of the task.
-        controller: Controller by its name, `constant:ACTION`, agent, or model file; or a congestion control.
+        controller: Controller by its name, `best`, `constant:ACTION`, agent, or model file; or a congestion control.
         folder: Folder of Minari's datasets.
         scenario: Scenario by its name; None: the task's default.
         seeds: Seeds of the episodes.
@@ -63,6 +64,7 @@ def record_dataset(
         import minari
         from minari.data_collector.episode_buffer import EpisodeBuffer
         from minari.dataset.minari_dataset import parse_dataset_id
+    controller = resolve_best(controller, task)
     playing = resolve_task_controller(controller, task, f"env {tasks.get(task).ids[0]}")
     scenario = scenario or tasks.get(task).rules.default_scenario
     seeds = rollout.check_seeds(seeds)

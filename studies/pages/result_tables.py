@@ -26,7 +26,7 @@ from netbuf_gym.leaderboard import standings as leaderboard
 from netbuf_gym.utils import plots
 from netbuf_gym.utils.files import write_atomic
 from netbuf_gym.version import __version__
-from studies.pages import code_tables, leaderboard_page, study_tables
+from studies.pages import code_tables, leaderboard_page, practice_table, study_tables
 from studies.zoo import compare_tuned
 
 BEGIN, END = "<!-- results: {name} -->", "<!-- end of results -->"
@@ -134,6 +134,9 @@ class Pages:
                 made[card_section(one.name)] = _without_links(partial(_make_card, standing, one.name))
             if task == paths.TASK:
                 made["gate"] = _without_links(_make_gate_table)
+        if self.standings:
+            made["practice"] = _without_links(partial(practice_table.format_table, self.standings))
+            made["practice advice"] = _without_links(partial(practice_table.format_advice, self.standings))
         if compared := sorted(self.root.glob("results/tuned/*/*.json")):
             made["tuned"] = _without_links(partial(compare_tuned.format_table, compared))
         return made

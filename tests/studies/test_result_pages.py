@@ -1,15 +1,17 @@
 """Pages of results: tables between marks, and everything else as it was."""
 
 import re
+from dataclasses import replace
 
 import pytest
 
 from netbuf_gym.errors import ConfigError
-from netbuf_gym.leaderboard import rows, scoring
+from netbuf_gym.leaderboard import best, rows, scoring
 from netbuf_gym.leaderboard import standings as leaderboard
+from netbuf_gym.utils.statistics import Interval
 from netbuf_gym.version import __version__
 from netbuf_gym.zoo import library
-from studies.pages import code_tables, result_tables
+from studies.pages import code_tables, practice_table, result_tables
 
 
 @pytest.fixture(scope="module")
@@ -95,3 +97,28 @@ def test_all_pages_of_a_checkout_are_written(site, monkeypatch):
     assert "netbuf/CongestionWindow-v0" in page.read_text() and site.find_unknown() == ["docs/leaderboard.md: x y"]
     report = (site.root / "docs/appendix/field/bbr3-conformance/report.md").read_text()
     assert "`netbuf-gym results make bbr3/conformance`" in report and "| bbr3 |" in report
+
+
+def test_the_page_for_practitioners_names_the_best_of_each_kind(site):
+    new = site.renew(marked("practice") + marked("practice advice"), result_tables.Path("docs", "practice.md"))
+    standing = site.standings["queue_threshold"]
+    chosen = best.select_best("queue_threshold", standing)
+    table = [line.strip("| ").split(" | ") for line in new.splitlines() if line.startswith("| QueueThreshold-v0")]
+    assert [cells[2] for cells in table if cells[2].startswith("**")] == [f"**{chosen.name}**"]
+    for role, kind in (("agent", "network"), ("rule", "rule"), ("constant", "constant"), ("other control", "other control")):
+        first = next(one for one in standing if one.role == role)
+        shown = [cells for cells in table if cells[1] == kind and cells[2].strip("*") == first.name]
+        assert shown and shown[0][3] == str(first.middle) and shown[0][-1]
+        assert ("parameters" in shown[0][-2]) is (role == "agent")
+    assert f"* QueueThreshold-v0: `{chosen.name}`" in new
+
+
+def test_whether_a_network_is_worth_it_is_said_by_its_intervals():
+    standing = leaderboard.compute_standings("queue_threshold")
+    low, high = Interval(0.1, -0.1, 0.3), Interval(0.2, 0.1, 0.3)
+    for over, said in ((low, "not surely ahead of both"), (high, ": surely ahead of both")):
+        known = [
+            replace(one, over_rules=over, over_constant=high) if one.name == "queue_threshold/ppo" else one for one in standing
+        ]
+        known.sort(key=lambda one: one.name != "queue_threshold/ppo")
+        assert said in practice_table.format_advice({"queue_threshold": known})

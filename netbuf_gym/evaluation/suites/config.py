@@ -16,8 +16,8 @@ from netbuf_gym.utils.arguments import check_boolean, check_integer, check_real,
 from netbuf_gym.utils.executors import LOCAL, Executor, get_executor
 
 KEYS = {
-    "controller": "one or a list: names (netbuf-gym list controllers), constant:ACTION, models, agents, or your own code: "
-    "mine.cc, mine.py:NAME, package.module:NAME",
+    "controller": "one or a list: names (netbuf-gym list controllers), best (of the task, by kept results), constant:ACTION, "
+    "models, agents, or your own code: mine.cc, mine.py:NAME, package.module:NAME",
     "cc": "the same",
     "families": "a list of those to play in (--families lists them); default: all",
     "output": "folder of the results; default: runs/suite/NAME",

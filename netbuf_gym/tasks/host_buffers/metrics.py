@@ -46,7 +46,7 @@ MEASURES = Measures(
     baselines=("default", "tune-1", "tune-2", "max", "autotuning", "bbr", "vegas", "bpftune", "random"),
     benchmark=("auter/local", "auter/es-ea", "auter/any"),
     shown=("default", "max", "autotuning"),
-    ranked_beside=("cubic", "newreno", *PAIRS),
+    ranked_beside=("cubic", "newreno", *PAIRS, "adaptive"),
     heuristics=("default", "tune-1", "tune-2", "max", "autotuning", "bpftune", "keep"),
     constants=tuple(f"setting:{ring}:{tcp}:{GRID_SOCKET_BYTES[0]}" for ring in GRID_RINGS[1::2] for tcp in GRID_TCP_BYTES),
 )

@@ -146,7 +146,7 @@ MEASURES = Measures(
         Column("flows_completed_p0", "flows completed, priority 0", 1),
         Column("flows_completed_p1", "flows completed, priority 1", 1),
     ),
-    ranked_beside=("droptail", "dualpi2"),
+    ranked_beside=("droptail", "dualpi2", "brief_pulse-strict", "brief_pulse-sparing", "brief_pulse-flows"),
     price=Price("goodput_mbps", "goodput (% of naive's)", "naive"),
     heuristics=("limits", "pulse", "pulse_burst", "brief_pulse", "brief_pulse-10ms"),
     constants=tuple(f"limits:{one}:{other}" for one in _LIMITS_MS for other in _LIMITS_MS),

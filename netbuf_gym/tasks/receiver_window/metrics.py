@@ -45,6 +45,7 @@ MEASURES = Measures(
     baselines=("nuwa", "rledbat", "autotuned", "newreno", "cubic", "bbr", "vegas", "copa", "vivace", "keep", "random"),
     benchmark=("nuwa/4g", "nuwa/5g", "nuwa/wifi", "nuwa/wired"),
     shown=("nuwa", "cubic", "bbr"),
+    ranked_beside=("refill", "refill-data"),
     heuristics=("keep", "nuwa", "nuwa_k1", "nuwa_k2", "nuwa_k7", "nuwa_k9", "rledbat", "autotuned", "fixed"),
     constants=tuple(f"constant:{action}" for action in range(12)),
 )
