@@ -3,9 +3,11 @@
 #pragma once
 
 typedef unsigned char u8;
+typedef unsigned short u16;
 typedef int s32;
 typedef unsigned int u32;
 typedef unsigned long long u64;
+typedef long long s64;
 
 #define SEC(name) __attribute__((section(name), used))
 #define KERNEL __attribute__((preserve_access_index))
@@ -14,21 +16,35 @@ typedef unsigned long long u64;
 // Maps are described by the types of such members, programs' addresses are what helpers have as numbers (linux/bpf.h).
 #define NUMBER(name, value) int(*name)[value]
 #define TYPE(name, type) type *name
-enum { MAP_HASH = 1, MAP_ARRAY = 2, MMAPABLE = 1 << 10, ANY = 0 };
+enum { MAP_HASH = 1, MAP_ARRAY = 2, MAP_SK_STORAGE = 24, NO_PREALLOC = 1, MMAPABLE = 1 << 10, ANY = 0 };
+enum { STORAGE_CREATE = 1 };
 static void *(*const map_lookup)(void *map, const void *key) = (void *)1;
+static long (*const map_update)(void *map, const void *key, const void *value, u64 flags) = (void *)2;
+static long (*const map_delete)(void *map, const void *key) = (void *)3;
+static u64 (*const now_ns)(void) = (void *)5;
+static void *(*const storage_get)(void *map, void *socket, void *value, u64 flags) = (void *)107;
+static long (*const storage_delete)(void *map, void *socket) = (void *)108;
 
 // include/net/tcp.h, include/linux/tcp.h, include/uapi/linux/tcp.h
 enum { TCP_CA_Open, TCP_CA_Disorder, TCP_CA_CWR, TCP_CA_Recovery, TCP_CA_Loss };
 enum { TCP_INFINITE_SSTHRESH = 0x7fffffff };
+enum { SK_PACING_NONE, SK_PACING_NEEDED };
+
+struct in6_addr {
+  union { u32 u6_addr32[4]; } in6_u;
+} KERNEL;
 
 struct sock_common {
   struct { long counter; } skc_cookie;
   u32 skc_daddr, skc_rcv_saddr;  // big-endian
+  u16 skc_family, skc_num, skc_dport;  // the last one big-endian
+  struct in6_addr skc_v6_daddr, skc_v6_rcv_saddr;  // not in every kernel
 } KERNEL;
 
 struct sock {
   struct sock_common __sk_common;
   unsigned long sk_pacing_rate;
+  u32 sk_pacing_status;
 } KERNEL;
 
 struct inet_sock {

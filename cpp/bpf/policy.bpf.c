@@ -1,17 +1,7 @@
 // A trained sender in integers (cpp/policy/policy.h) in the kernel: one decision a call, on an interval that the caller
 // has written, so that it can be compared with what the same source decides elsewhere. Weights and rules are in the map
 // `policies`; one program runs networks of all kinds and sizes.
-#include "kernel.h"
-
-static long (*const loop)(u32 count, void *callback, void *argument, u64 flags) = (void *)181;
-
-#define NB_INLINE inline_always
-#define NB_SHARED __attribute__((noinline))
-#define NB_EACH(count, function, argument) loop(count, function, argument, 0)
-#define NB_UNROLL _Pragma("clang loop unroll(full)")
-#define NB_FENCE asm volatile("" : : : "memory");
-#define NB_HIDE(pointer) asm volatile("" : "+r"(pointer))
-#define NB_IN_ORDER(sum) asm volatile("" : "+r"(sum) : : "memory")
+#include "integers.h"
 #include "../policy/policy.h"
 
 struct decision {

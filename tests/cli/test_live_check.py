@@ -86,7 +86,7 @@ def test_the_plants_own_probe_is_asked(elsewhere, capsys):
 
 def test_an_older_kernel_takes_no_congestion_controls_even_from_root(elsewhere, capsys):
     elsewhere.setattr(struct_ops, "kernel_release", lambda: (6, 1))
-    elsewhere.setattr(struct_ops, "_kernel_structs", lambda: ({}, {}))
+    elsewhere.setattr(struct_ops, "kernel_structs", lambda: ({}, {}))
     elsewhere.setattr(capabilities, "may_register_bpf", lambda: True)
     status, found = checked(capsys)
     assert not found["BPF struct_ops"]["ok"] and "since kernel 6.3; this one is older" in found["BPF struct_ops"]["remedy"]

@@ -216,17 +216,17 @@ def test_two_at_a_time():
 
 def test_without_the_kernels_types(monkeypatch):
     monkeypatch.setattr(struct_ops, "KERNEL_TYPES", "/nowhere/vmlinux")
-    struct_ops._kernel_structs.cache_clear()
+    struct_ops.kernel_structs.cache_clear()
     try:
         assert "CONFIG_DEBUG_INFO_BTF" in struct_ops.explain_unavailable()
         with pytest.raises(FileNotFoundError, match="CONFIG_DEBUG_INFO_BTF"):
             windows.SteeredSockets("agent", 1)
     finally:
-        struct_ops._kernel_structs.cache_clear()
+        struct_ops.kernel_structs.cache_clear()
 
 
 def test_refused_by_the_kernel(monkeypatch):
-    def refuse(*args):
+    def refuse(*args, **more):
         raise struct_ops.BpfError(errno.EPERM, "BPF map 'slots' cannot be made")
 
     monkeypatch.setattr("netbuf_gym.plants.linux.bpf.syscalls.create_map", refuse)

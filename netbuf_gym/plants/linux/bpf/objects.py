@@ -35,12 +35,17 @@ class Map(NamedTuple):
     Attributes:
         type, flags: those of uapi/linux/bpf.h.
         key_bytes, value_bytes: lengths in bytes.
+        entries: number of elements, if the loader asks for no other.
+        key_type, value_type: numbers of types in the object's BTF.
     """
 
     type: int
     flags: int
     key_bytes: int
     value_bytes: int
+    entries: int
+    key_type: int
+    value_type: int
 
 
 class BpfObject(NamedTuple):
@@ -142,11 +147,15 @@ def _read_maps(types: _Types) -> dict[str, Map]:
         for variable, _, _ in types.members(number):
             what, _, _, of = types.head(variable)
             fields = {types.text(member): pointer for member, pointer, _ in types.members(of)}
+            key, value = (types.pointer_target(fields[name]) for name in ("key", "value"))
             maps[what] = Map(
                 types.array_length(fields["type"]),
                 types.array_length(fields["map_flags"]) if "map_flags" in fields else 0,
-                types.length_bytes(types.pointer_target(fields["key"])),
-                types.length_bytes(types.pointer_target(fields["value"])),
+                types.length_bytes(key),
+                types.length_bytes(value),
+                types.array_length(fields["max_entries"]),
+                key,
+                value,
             )
     return maps
 
@@ -252,5 +261,5 @@ def parse_object(data: bytes) -> BpfObject:
 
 @cache
 def load_object(name: str) -> BpfObject:
-    """Load an object of this package: `"window"`, `"receiver_driven"`, `"policy"`."""
+    """Load an object of this package: `"window"`, `"receiver_driven"`, `"policy"`, `"sender"`."""
     return parse_object(Path(__file__).with_name(f"{name}.bpf.o").read_bytes())

@@ -38,7 +38,7 @@ class KernelPolicy:
         try:
             maps = {}
             for name, spec in source.maps.items():
-                maps[name] = syscalls.create_map(spec.type, name, spec.key_bytes, spec.value_bytes, 1, spec.flags)
+                maps[name] = syscalls.create_map(spec.type, name, spec.key_bytes, spec.value_bytes, spec.entries, spec.flags)
                 self._open.append(maps[name])
             syscalls.update_element(maps["policies"], bytes(4), policy)
             program = source.programs["syscall"]

@@ -13,6 +13,7 @@ import weakref
 from collections.abc import Mapping
 from contextlib import suppress
 from functools import cache
+from types import MappingProxyType
 
 from netbuf_gym import _core
 from netbuf_gym.plants.linux.bpf import syscalls
@@ -22,12 +23,14 @@ from netbuf_gym.plants.linux.bpf.syscalls import BpfError
 KERNEL_TYPES = "/sys/kernel/btf/vmlinux"
 _STRUCT, _VALUE = "tcp_congestion_ops", "bpf_struct_ops_tcp_congestion_ops"
 _NAME_BYTES = 16
+NAME_CHARACTERS = _NAME_BYTES - 1
+_NON_RESTRICTED = 1
 PREFIX = "nb"
 """Prefix of the names of our congestion controls, before an underscore."""
 
 
 @cache
-def _kernel_structs() -> tuple[dict, dict]:
+def kernel_structs() -> tuple[dict, dict]:
     """Return the structure that congestion controls fill in, and the map's value that holds it.
 
     Raises:
@@ -44,7 +47,7 @@ def _kernel_structs() -> tuple[dict, dict]:
 def explain_unavailable() -> str:
     """Return why no congestion control can be registered here; empty where one can, as far as can be told without trying."""
     try:
-        _kernel_structs()
+        kernel_structs()
     except (OSError, RuntimeError) as error:
         return str(error)
     if kernel_release() < (6, 3):
@@ -78,12 +81,15 @@ class StructOps:
 
     Args:
         source: the compiled object.
-        entries: elements of each of its maps.
+        entries: elements of its maps, by name, where they are not the object's.
+        name: value for a socket's TCP_CONGESTION; "": one of this process's own.
+        unrestricted: whether every socket may take it; else those with CAP_NET_ADMIN in their network namespace.
+        contents: element 0 of its maps, by name.
 
     Attributes:
-        name: value for a socket's TCP_CONGESTION, this process's own; taken by no socket without CAP_NET_ADMIN in
-            its network namespace.
+        name: value for a socket's TCP_CONGESTION.
         maps: descriptors of the maps, by name.
+        link: descriptor of what keeps it registered.
 
     Raises:
         BpfError: the kernel refuses: no privileges (CAP_BPF, CAP_NET_ADMIN and CAP_PERFMON, or CAP_SYS_ADMIN, of the initial
@@ -91,30 +97,48 @@ class StructOps:
         OSError: the kernel lacks support.
     """
 
-    def __init__(self, source: BpfObject, entries: int):
-        operations, value = _kernel_structs()
-        self.name = f"{PREFIX}_{os.urandom(4).hex()}"[: _NAME_BYTES - 1]  # unique on the machine
+    def __init__(
+        self,
+        source: BpfObject,
+        entries: Mapping[str, int],
+        name: str = "",
+        unrestricted: bool = False,
+        contents: Mapping[str, bytes] = MappingProxyType({}),
+    ):
+        operations, value = kernel_structs()
+        self.name = name or f"{PREFIX}_{os.urandom(4).hex()}"[:NAME_CHARACTERS]  # unique on the machine
         self.maps: dict[str, int] = {}
         self._open: list[int] = []
+        btf = syscalls.load_btf(source.btf)
         try:
-            for name, spec in source.maps.items():
-                fd = syscalls.create_map(spec.type, name, spec.key_bytes, spec.value_bytes, entries, spec.flags)
+            for key, spec in source.maps.items():
+                stored = spec.type == syscalls.MAP_SK_STORAGE
+                fd = syscalls.create_map(
+                    *(spec.type, key, spec.key_bytes, spec.value_bytes, entries.get(key, spec.entries), spec.flags),
+                    btf=btf if stored else 0,
+                    types=(spec.key_type, spec.value_type) if stored else (0, 0),
+                )
                 self._open.append(fd)
-                self.maps[name] = fd
-            self._register(source, operations, value)
+                self.maps[key] = fd
+            for key, content in contents.items():
+                syscalls.update_element(self.maps[key], bytes(4), content)
+            self.link = self._register(source, btf, operations, value, unrestricted)
+            self._open.append(self.link)
         except BaseException:
             close_all(self._open)
             raise
+        finally:
+            os.close(btf)
         self._finalizer = weakref.finalize(self, close_all, self._open)
 
-    def _register(self, source: BpfObject, operations: dict, value: dict) -> None:
-        btf = syscalls.load_btf(source.btf)
+    def _register(self, source: BpfObject, btf: int, operations: dict, value: dict, unrestricted: bool) -> int:
         programs: list[int] = []
         try:
             start = value["members"]["data"][1]
             filled = bytearray(value["bytes"])
             place = start + operations["members"]["name"][1]
             filled[place : place + _NAME_BYTES] = self.name.encode().ljust(_NAME_BYTES, b"\0")
+            struct.pack_into("<I", filled, start + operations["members"]["flags"][1], _NON_RESTRICTED if unrestricted else 0)
             for member, program in source.programs.items():
                 number, offset = operations["members"][member]
                 code = link_maps(program, self.maps)
@@ -129,9 +153,9 @@ class StructOps:
             programs.append(table)
             what = f"congestion control {self.name!r} cannot be registered"
             syscalls.update_element(table, bytes(4), bytes(filled), what)
-            self._open.append(syscalls.create_link(table, what))
+            return syscalls.create_link(table, what)
         finally:
-            close_all([btf, *programs])
+            close_all(programs)
 
     def close(self) -> None:
         """Unregister the control; sockets that use it keep it until they are closed."""

@@ -51,7 +51,7 @@ class SteeredSockets:
         source = load_object(CONTROLS[control])
         if source.maps["slots"].value_bytes != ROW_BYTES:
             raise RuntimeError(f"the BPF object {control!r} is another version's: make bpf")
-        self._ops = StructOps(source, most)
+        self._ops = StructOps(source, dict.fromkeys(("slots", "keys"), most))
         self.name = self._ops.name
         self._memory = mmap.mmap(self._ops.maps["slots"], most * ROW_BYTES, mmap.MAP_SHARED)
         self._cells = memoryview(self._memory).cast("Q")
