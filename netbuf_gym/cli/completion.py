@@ -31,6 +31,7 @@ Source = Names | str
 
 SOURCES: dict[str, Source] = {
     "FILE": "file",
+    "AGENT": "agents",
     "DIR": "folder",
     "against": "file",
     "baselines": "controllers",

@@ -24,6 +24,7 @@ from netbuf_gym.errors import ScenarioError, quote
 from netbuf_gym.scenarios.python_control import COMPILED, OwnControl
 from netbuf_gym.utils.files import write_atomic
 
+SUFFIX = ".policy"
 SCHEMA = "netbuf-gym/compiled/1"
 ABOUT, POLICY = "policy.json", "policy.bin"
 MOST_ABOUT_BYTES = 1 << 16

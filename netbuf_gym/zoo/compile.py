@@ -15,7 +15,7 @@ from netbuf_gym import _core, tasks
 from netbuf_gym.errors import ConfigError, quote
 from netbuf_gym.evaluation.suites import Cell, Suite, get_suite
 from netbuf_gym.leaderboard import play
-from netbuf_gym.scenarios.compiled_agent import CompiledAgent, write_compiled_agent
+from netbuf_gym.scenarios.compiled_agent import SUFFIX, CompiledAgent, write_compiled_agent
 from netbuf_gym.tasks.congestion_window.baselines import UserCongestionControl
 from netbuf_gym.tasks.congestion_window.task import CongestionWindow
 from netbuf_gym.tasks.congestion_window.tracker import MSS, Tracker
@@ -25,7 +25,6 @@ from netbuf_gym.zoo.agent import Agent
 from netbuf_gym.zoo.integer_policy import INTERVAL_FIELDS, ONE, count_intervals, extract_network, quantise
 
 TASK = "congestion_window"
-SUFFIX = ".policy"
 WORLDS = 64
 """Number of worlds that states are recorded in at once."""
 SEED = 77_000
