@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -10,16 +12,18 @@ from typing import Any, cast
 from netbuf_gym import _core
 from netbuf_gym.errors import ConfigError, describe_scenario, quote
 from netbuf_gym.plants.linux.agreed import DRIVEN, NOTSENT_LOWAT_BYTES, PACED_BYTES_PER_S, format_address
+from netbuf_gym.plants.linux.bpf.senders import require_support
 from netbuf_gym.plants.linux.codec import encode
 from netbuf_gym.plants.linux.hosts import cap_buffer, hosts_message
 from netbuf_gym.plants.linux.netlink import FEATURES, INITCWND, INITRWND, QUICKACK
 from netbuf_gym.plants.linux.sysctls import RTO_MAX, list_tcp_sysctls
 from netbuf_gym.scenarios.catalogue import CongestionControl, get_control_name
+from netbuf_gym.scenarios.compiled_agent import CompiledAgent
 from netbuf_gym.scenarios.flows import Bulk, Flow, OnOff, Sized
 from netbuf_gym.scenarios.limits import AGENT
 from netbuf_gym.scenarios.media import Medium
 from netbuf_gym.scenarios.native import build_flow_config, build_world_config
-from netbuf_gym.scenarios.python_control import OwnControl
+from netbuf_gym.scenarios.python_control import COMPILED, OwnControl
 from netbuf_gym.scenarios.senders import Relay, Sender
 from netbuf_gym.scenarios.tcp_settings import HANDSHAKE_OPTIONS, TcpSettings, list_settings
 from netbuf_gym.scenarios.traffic import WebSessions
@@ -42,6 +46,7 @@ STEERED_BYTES = 4 << 20
 advertised windows of a fine scale (128 bytes) reach.
 """
 
+CUBIC = "cubic"
 MOST_FIRST_SEGMENTS = 1000
 ECN, USEC_TIMESTAMPS = 1, 16
 """RTAX_FEATURE_ECN, RTAX_FEATURE_TCP_USEC_TS."""
@@ -98,6 +103,8 @@ class Setup:
         self._settings: dict[int, dict[str, str]] = {}  # sysctls of nodes of flows with settings of their own
         self.routes: list[dict[str, Any]] = []
         self._metrics: dict[int, list[tuple[str, dict[int, int]]]] = {}
+        self._policies: dict[str, str] = {}  # of compiled agents, in base 64, by what stands for their control
+        self._compiled: set[str] = set()  # their names
         flows = [self._socket_settings(f"flows[{i}]", flow) for i, flow in enumerate(scenario.flows)]
         senders = [] if scenario.traffic is None else scenario.traffic.senders
         opening = []
@@ -111,7 +118,7 @@ class Setup:
         hosts = hosts_message(scenario, self.node, self._refuse)
         self.message: dict[str, Any] = {
             "do": "start",
-            "world": encode(build_world_config(scenario)),
+            "world": self._replace_compiled(encode(build_world_config(scenario))),
             "mtu": scenario.data_bytes,
             "mss": [scenario.mss_of(i) for i in range(len(scenario.flows))],
             "nodes": len(self._nodes),
@@ -126,6 +133,7 @@ class Setup:
             "bottlenecks": [scenario.tightest_link(i) for i in range(len(scenario.flows))],
             "kind": agents.kind,
             "parameters": dict(agents.parameters or {}),
+            "policies": self._policies,
         }
 
     def node(self, host: str) -> int:
@@ -275,8 +283,17 @@ class Setup:
         return socket
 
     def _kernel_control(self, at: str, cc: Any) -> str:
-        """Return the kernel's name of a congestion control; "" for an agent's."""
+        """Return the kernel's name of a congestion control; "" for an agent's, a key of `policies` for a compiled one's."""
         valid = ", ".join(name for name, own in CONTROLS.items() if own in available_controls())
+        if isinstance(cc, CompiledAgent):
+            try:
+                require_support()
+            except ConfigError as error:
+                self._refuse(f"{at}.cc", cc.name, f"{valid}; {error}")
+            key = f"{COMPILED}/{hashlib.sha256(cc.policy).hexdigest()}"
+            self._policies[key] = base64.b64encode(cc.policy).decode()
+            self._compiled.add(cc.name)
+            return key
         if isinstance(cc, OwnControl):
             self._refuse(f"{at}.cc", cc.name, f"{valid}, of the kernel's")
         name = get_control_name(cc)
@@ -289,6 +306,15 @@ class Setup:
         if isinstance(cc, CongestionControl) and cc.parameters:
             self._refuse(f"{at}.cc", dict(cc.parameters), f"{name!r} with the kernel's own parameters")
         return CONTROLS[name]
+
+    def _replace_compiled(self, data: Any) -> Any:
+        """Return an encoded world in which flows of compiled agents have a control that the core knows; nobody asks for it."""
+        if isinstance(data, list):
+            return [self._replace_compiled(one) for one in data]
+        if not isinstance(data, dict):
+            return data
+        replaced = {key: self._replace_compiled(value) for key, value in data.items()}
+        return replaced | ({"cc": CUBIC} if data.get("cc") in self._compiled else {})
 
     def _refuse(self, field: str, value: Any, valid: str) -> None:
         raise ConfigError(f"{describe_scenario(self.scenario)}: {field} = {quote(value)}; valid on plant 'linux': {valid}")

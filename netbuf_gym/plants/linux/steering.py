@@ -1,13 +1,16 @@
-"""Steering of a live world's connections beside agents: Nuwa's sender, and receiver controls."""
+"""Steering of a live world's connections beside agents: Nuwa's sender, compiled agents, and receiver controls."""
 
 from __future__ import annotations
 
+import base64
 import errno
+import os
 from typing import Any
 
 from netbuf_gym import _core
 from netbuf_gym.plants.linux.agreed import DRIVEN, format_address
-from netbuf_gym.plants.linux.bpf.struct_ops import BpfError, explain_unavailable
+from netbuf_gym.plants.linux.bpf.senders import InstalledSender, pack_settings
+from netbuf_gym.plants.linux.bpf.struct_ops import PREFIX, BpfError, explain_unavailable
 from netbuf_gym.plants.linux.bpf.windows import SteeredSockets
 from netbuf_gym.plants.linux.system import BPF_PRIVILEGES
 
@@ -49,14 +52,21 @@ class Steering:
     """Steering of the flows of a world that has its emulator, but no connections yet.
 
     Flows with the congestion control `receiver_driven` get it from the kernel, or CUBIC where the kernel takes none of ours;
-    the receivers with a control are told of arriving packets, and clamped.
+    those of compiled agents get one that is installed under a name of this world's; the receivers with a control are told of
+    arriving packets, and clamped.
     """
 
     def __init__(self, world: Any):
         self._sockets: SteeredSockets | None = None
+        self._installed: list[InstalledSender] = []
         self._rows: dict[int, int] = {}
         self._reason = ""
         setup = world.setup
+        try:
+            self._install(setup)
+        except BaseException:
+            self.close()
+            raise
         driven = [flow for flow, socket in enumerate(setup["flows"]) if socket["cc"] == DRIVEN]
         if driven:
             self._sockets, self._reason = make_steered_sockets(DRIVEN, len(driven))
@@ -70,6 +80,17 @@ class Steering:
         for flow, config in enumerate(world.config.flows):
             if config.receiver:
                 _core.meter_receiver(world.emulator, setup["flows"][flow]["route"], config, setup["mss"][flow])
+
+    def _install(self, setup: dict[str, Any]) -> None:
+        """Install the controls of compiled agents, and give their names to the flows that have them."""
+        names = {}
+        for key, policy in setup["policies"].items():
+            settings = pack_settings(agent="an agent of a live world")
+            sender = InstalledSender(f"{PREFIX}_{os.urandom(4).hex()}", base64.b64decode(policy), settings)
+            self._installed.append(sender)
+            names[key] = sender.name
+        for socket in (*setup["flows"], *setup["senders"]):
+            socket["cc"] = names.get(socket["cc"], socket["cc"])
 
     def about(self) -> dict[str, Any]:
         """Return how the senders that a receiver drives are steered."""
@@ -97,7 +118,9 @@ class Steering:
         return {**summarize_row(row), "packets_lost_marked": row["packets_lost"]} if row else {}
 
     def close(self) -> None:
-        """Unregister the congestion control."""
+        """Unregister the congestion controls."""
+        for sender in self._installed:
+            sender.close()
         if self._sockets is not None:
             self._sockets.close()
 
