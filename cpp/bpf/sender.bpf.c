@@ -178,16 +178,18 @@ int init(u64 *ctx) {
   struct tcp_sock *tp = (struct tcp_sock *)ctx[0];
   struct totals *counted = only(&totals);
   const struct nb_policy *policy = only(&policies);
+  const struct settings *bounds = only(&settings);
   storage_delete(&connections, tp);
   struct connection *c = storage_get(&connections, tp, 0, STORAGE_CREATE);
-  if (!c || !counted || !policy) return 0;
+  if (!c || !counted || !policy || !bounds) return 0;
   begin_steering(tp, &c->steered);
   c->mss = tp->mss_cache;
   c->cwnd = (s64)tp->snd_cwnd * c->mss;
   c->lost = tp->lost;
   c->end = now_ns() + policy->rules.interval;
   struct sock *sk = &tp->inet_conn.icsk_inet.sk;
-  if (policy->rules.paced && sk->sk_pacing_status == SK_PACING_NONE) sk->sk_pacing_status = SK_PACING_NEEDED;
+  const int paced = policy->rules.paced || bounds->most_rate;
+  if (paced && sk->sk_pacing_status == SK_PACING_NONE) sk->sk_pacing_status = SK_PACING_NEEDED;
   add(&counted->sockets, 1);
   add(&counted->opened, 1);
   const u64 key = (u64)tp;
@@ -283,6 +285,10 @@ int cong_control(u64 *ctx) {
   const struct order order = order_of(policy, c);
   const u32 acked = take_delivered(tp, &c->steered);
   steer(tp, &c->steered, &order, acked);
+  if (!order.decision && tp->mss_cache) {  // slow start
+    const u64 most = bounds->most_window / tp->mss_cache;
+    if (tp->snd_cwnd > most) tp->snd_cwnd = larger(most, 1);
+  }
   c->steered.sample = 0;
   count(tp, c, now, acked, rtt_us);
   pace(tp, &c->steered, &order);

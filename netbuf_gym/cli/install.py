@@ -39,9 +39,9 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--max-window",
         type=parse_real,
-        default=usual.window_mb,
+        default=usual.max_window_mb,
         metavar="MB",
-        help=f"largest window in megabytes (default: {usual.window_mb:g})",
+        help=f"largest window in megabytes (default: {usual.max_window_mb:g})",
     )
     parser.add_argument("--max-rate", type=parse_real, metavar="MBPS", help="highest pacing rate in Mbit/s (default: any)")
     parser.add_argument(
@@ -54,6 +54,8 @@ def run(arguments: argparse.Namespace) -> int:
     bounds = Bounds(arguments.max_window, arguments.max_rate, arguments.max_growth)
     senders.check_name(arguments.name)
     senders.require_support()
+    if arguments.pin:
+        senders.check_pin(arguments.name)
     compiled = load_sender(arguments.agent)
     about = compiled.about
     settings = bounds.pack(str(about.get("agent", "")))

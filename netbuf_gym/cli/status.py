@@ -62,11 +62,11 @@ def format_sender(about: dict[str, Any]) -> str:
     pinned = "pinned" if about["pinned"] else "goes with its process"
     if not about["readable"]:
         return f"{about['name']}: {pinned}; of another version of netbuf-gym, which shows what it does"
-    bounds = [f"window at most {about['bounds']['window_mb']:g} MB"]
-    if about["bounds"]["rate_mbps"] is not None:
-        bounds.append(f"rate at most {about['bounds']['rate_mbps']:g} Mbit/s")
-    if about["bounds"]["growth"] is not None:
-        bounds.append(f"growth at most {about['bounds']['growth']:g} a decision")
+    bounds = [f"window at most {about['bounds']['max_window_mb']:g} MB"]
+    if about["bounds"]["max_rate_mbps"] is not None:
+        bounds.append(f"rate at most {about['bounds']['max_rate_mbps']:g} Mbit/s")
+    if about["bounds"]["max_growth"] is not None:
+        bounds.append(f"growth at most {about['bounds']['max_growth']:g} a decision")
     lines = [
         f"{about['name']}: {about['agent']}, {pinned}; {', '.join(bounds)}",
         f"sockets: {about['sockets']} now, {about['opened']} ever",

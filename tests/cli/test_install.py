@@ -37,8 +37,8 @@ def status_of(name):
     "words, message",
     [
         (["--name", "seventeen_letters"], "name = 'seventeen_letters'; valid: 1 to 15"),
-        (["--max-window", "0"], "window_mb = 0"),
-        (["--max-rate", "-3"], "rate_mbps = -3"),
+        (["--max-window", "0"], "max_window_mb = 0"),
+        (["--max-rate", "-3"], "max_rate_mbps = -3"),
         (["--max-growth", "0.2"], "growth = 0.2"),
         (["--max-growth", "nan"], "not a finite number"),
     ],
@@ -90,7 +90,12 @@ def test_from_installation_to_removal(policy, ends):
         lines = [process.stdout.readline() for _ in range(2)]
         assert lines[0].startswith(f"{name}: drawn") and "Ctrl-C" in lines[1]
         found = status_of(name)
-        assert found["bounds"]["window_mb"] == 2 and found["sockets"] == 0 and not found["pinned"] and found["agent"] == "drawn"
+        assert (
+            found["bounds"]["max_window_mb"] == 2
+            and found["sockets"] == 0
+            and not found["pinned"]
+            and found["agent"] == "drawn"
+        )
         assert f"{name}: drawn, goes with its process; window at most 2 MB\nsockets: 0 now" in run("status").stdout
         again = run("install", policy, "--name", name)
         assert again.returncode == 2 and "is taken" in again.stderr

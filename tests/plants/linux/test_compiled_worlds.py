@@ -10,6 +10,7 @@ from netbuf_gym.plants.linux.setup import Agents, Setup
 from netbuf_gym.scenarios.compiled_agent import write_compiled_agent
 from netbuf_gym.zoo import compile as compiling
 from tests.helpers import machines
+from tests.helpers.busy_machine import undisturbed
 from tests.plants.linux.test_bpf_policy import random_policy
 
 
@@ -19,6 +20,7 @@ def compiled_world(policy, **changes):
 
 
 @pytest.mark.slow
+@undisturbed
 @pytest.mark.parametrize("rate_mbps, rtt_ms, buffer_packets", [(5, 20, 30), (20, 60, 100)])
 def test_a_sender_of_the_zoo_does_as_in_the_simulator(tmp_path, rate_mbps, rtt_ms, buffer_packets):
     machines.needs_bpf()

@@ -37,25 +37,25 @@ class Bounds:
     """Bounds within which the kernel keeps a control's sockets.
 
     Attributes:
-        window_mb: Largest window in megabytes, 0.01 to 1000.
-        rate_mbps: Highest pacing rate in Mbit/s, 0.01 to 10^6; None: any.
-        growth: Largest factor of a window by one decision, 1 to 1000; None: any.
+        max_window_mb: Largest window in megabytes, 0.01 to 1000; a segment at least is sent.
+        max_rate_mbps: Highest pacing rate in Mbit/s, 0.01 to 10^6; None: any.
+        max_growth: Largest factor of a window by one decision, 1.125 to 1000; None: any.
     """
 
-    window_mb: float = senders.USUAL_WINDOW_MB
-    rate_mbps: float | None = None
-    growth: float | None = None
+    max_window_mb: float = senders.USUAL_WINDOW_MB
+    max_rate_mbps: float | None = None
+    max_growth: float | None = None
 
     def __post_init__(self) -> None:
-        check_real("window_mb", self.window_mb, 0.01, 1000)
-        if self.rate_mbps is not None:
-            check_real("rate_mbps", self.rate_mbps, 0.01, 1e6)
-        if self.growth is not None:
-            check_real("growth", self.growth, 1, 1000)
+        check_real("max_window_mb", self.max_window_mb, 0.01, 1000)
+        if self.max_rate_mbps is not None:
+            check_real("max_rate_mbps", self.max_rate_mbps, 0.01, 1e6)
+        if self.max_growth is not None:
+            check_real("max_growth", self.max_growth, 1.125, 1000)
 
     def pack(self, agent: str) -> bytes:
         """Return `struct settings` with these bounds and an agent's name."""
-        return senders.pack_settings(self.window_mb, self.rate_mbps or 0, self.growth or 0, agent)
+        return senders.pack_settings(self.max_window_mb, self.max_rate_mbps or 0, self.max_growth or 0, agent)
 
     @classmethod
     def unpack(cls, data: bytes) -> tuple[Bounds, str]:
@@ -163,7 +163,7 @@ class FoundSender:
             except BpfError as error:
                 if error.errno not in (errno.EOPNOTSUPP, errno.EINVAL):
                     raise
-        (senders.PINS / self.name).unlink(missing_ok=True)
+        _remove_pin(self.name)
         end = time.monotonic() + _REMOVAL_S
         while any(one.link == self.link for one in find_senders()):  # the kernel frees what was unpinned after a while
             if time.monotonic() > end:
@@ -200,6 +200,8 @@ def get_sender(name: str) -> FoundSender:
     """
     found = {one.name: one for one in find_senders()}
     if name not in found:
+        if name in _list_pins():
+            _remove_pin(name)  # of a control that was removed where this file system is not seen
         valid = f"valid: {', '.join(found)}" if found else "none is installed"
         raise ConfigError(f"name = {quote(name)} is no control that netbuf-gym install has installed; {valid}")
     return found[name]
@@ -215,7 +217,7 @@ def _opened(command: int, number: int) -> Iterator[int]:
     try:
         fd = syscalls.open_by_id(command, number)
     except BpfError as error:
-        if error.errno == errno.ENOENT:
+        if error.errno in (errno.ENOENT, errno.EAGAIN):  # EAGAIN: a link that is being made
             raise SenderGone("the control was removed meanwhile") from None
         raise
     try:
@@ -247,7 +249,33 @@ def _inspect_link(number: int) -> FoundSender | None:
     sizes = {key: spec.value_bytes for key, spec in load_object("sender").maps.items()}
     same = all(maps[key][1] == sizes[key] for key in SHOWN)
     text = name.rstrip(b"\0").decode()
-    return FoundSender(text, number, (senders.PINS / text).exists(), {key: maps[key][0] for key in SHOWN} if same else {})
+    return FoundSender(text, number, _is_pinned(text, number), {key: maps[key][0] for key in SHOWN} if same else {})
+
+
+def _list_pins() -> list[str]:
+    with suppress(OSError):
+        return os.listdir(senders.PINS)
+    return []
+
+
+def _is_pinned(name: str, link: int) -> bool:
+    """Return whether the pin of a name is that of a link, rather than of one that was detached since."""
+    if name not in _list_pins():
+        return False
+    with suppress(BpfError):
+        fd = syscalls.open_pinned(str(senders.PINS / name))
+        try:
+            return struct.unpack("<2I", syscalls.read_info(fd, 8))[1] == link
+        finally:
+            os.close(fd)
+    return False
+
+
+def _remove_pin(name: str) -> None:
+    """Remove the pin of a name, and their folder with the last one."""
+    with suppress(OSError):
+        (senders.PINS / name).unlink(missing_ok=True)
+        senders.PINS.rmdir()
 
 
 def _list_maps(program: int) -> dict[str, tuple[int, int]]:

@@ -68,10 +68,9 @@ class InstalledSender:
         """Keep the control beyond this process, until `remove` or the next boot; return the file that stands for it.
 
         Raises:
-            ConfigError: There is no BPF file system.
+            ConfigError: As of `check_pin`.
         """
-        if not is_bpf_folder(BPF_FOLDER):
-            raise ConfigError(f"no BPF file system at {BPF_FOLDER}; valid: mount -t bpf bpf {BPF_FOLDER}, then pin")
+        check_pin(self.name)
         PINS.mkdir(mode=0o700, exist_ok=True)
         path = PINS / self.name
         path.unlink(missing_ok=True)  # of a control that was detached since
@@ -97,6 +96,18 @@ def check_name(name: str) -> None:
         raise ConfigError(f"name = {quote(name)}; valid: 1 to {NAME_CHARACTERS} letters, digits, underscores and dots")
     if name in _list_controls():
         raise _name_taken(name)
+
+
+def check_pin(name: str) -> None:
+    """Check that a control of this name can be pinned.
+
+    Raises:
+        ConfigError: There is no BPF file system, or the name has dots, which such file systems keep for themselves.
+    """
+    if not is_bpf_folder(BPF_FOLDER):
+        raise ConfigError(f"no BPF file system at {BPF_FOLDER}; valid: mount -t bpf bpf {BPF_FOLDER}, then pin")
+    if "." in name:
+        raise ConfigError(f"name = {quote(name)} cannot be pinned; valid: letters, digits and underscores")
 
 
 def _name_taken(name: str) -> ConfigError:

@@ -13,7 +13,8 @@ _NUMBERS = {"x86_64": 321, "aarch64": 280, "riscv64": 280, "ppc64le": 361, "s390
 _LIBC = ctypes.CDLL(None, use_errno=True)
 _LOG_BYTES = 1 << 18
 
-MAP_CREATE, MAP_LOOKUP, MAP_UPDATE, MAP_DELETE, MAP_NEXT_KEY, PROG_LOAD, OBJ_PIN, PROG_TEST_RUN = 0, 1, 2, 3, 4, 5, 6, 10
+MAP_CREATE, MAP_LOOKUP, MAP_UPDATE, MAP_DELETE, MAP_NEXT_KEY = 0, 1, 2, 3, 4
+PROG_LOAD, OBJ_PIN, OBJ_GET, PROG_TEST_RUN = 5, 6, 7, 10
 PROG_BY_ID, MAP_BY_ID, OBJ_INFO, BTF_LOAD, LINK_CREATE, LINK_BY_ID, LINK_NEXT_ID, LINK_DETACH = 13, 14, 15, 18, 28, 30, 31, 34
 MAP_SK_STORAGE, MAP_STRUCT_OPS = 24, 26
 LINK_STRUCT_OPS = 9
@@ -171,6 +172,12 @@ def pin_object(fd: int, path: str) -> None:
     """Keep an object by a name in a BPF file system."""
     name = ctypes.create_string_buffer(os.fsencode(path))
     call_bpf(OBJ_PIN, struct.pack("<QII", _address(name), fd, 0), f"{path} cannot be made")
+
+
+def open_pinned(path: str) -> int:
+    """Return a descriptor of an object that is kept by a name in a BPF file system."""
+    name = ctypes.create_string_buffer(os.fsencode(path))
+    return call_bpf(OBJ_GET, struct.pack("<QII", _address(name), 0, 0), f"{path} cannot be opened")
 
 
 def detach_link(fd: int) -> None:
