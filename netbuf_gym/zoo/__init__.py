@@ -50,7 +50,7 @@ def load(agent: str | Path) -> Agent:
     return loaded
 
 
-def best(task: str, results: Path | None = None) -> Agent | ControllerAgent:
+def best(task: str, results: str | Path | None = None) -> Agent | ControllerAgent:
     """Return the best controller of a task, whoever made it: an agent, a rule, a constant, a setting.
 
     It is the first of the task's leaderboard (suite v1) that decides in the agents' place, where a trained agent counts only if
@@ -69,5 +69,5 @@ def best(task: str, results: Path | None = None) -> Agent | ControllerAgent:
         from netbuf_gym.evaluation import rollout
         from netbuf_gym.leaderboard.best import find_best
         from netbuf_gym.zoo.controller_agent import ControllerAgent
-    name = find_best(task, results)
+    name = find_best(task, None if results is None else Path(results))
     return load(name) if name in names() else ControllerAgent(rollout.get_controller(name, task), task)

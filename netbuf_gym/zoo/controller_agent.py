@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
+from itertools import count
 from typing import Any
 
 import gymnasium as gym
@@ -54,7 +55,11 @@ class ControllerAgent:
     def __init__(self, controller: Controller, task: str, **arguments: Any):
         if isinstance(controller, InWorld):
             raise ConfigError(f"{controller.name} acts in the world and decides nothing; valid: a controller that decides")
+        owners = [name for name in tasks.names() if controller.name in tasks.get(name).controllers]
+        if owners and task not in owners:
+            raise ConfigError(f"task = {quote(task)} is not that of {controller.name}; valid: {', '.join(owners)}")
         self.controller, self.name, self.task = controller, controller.name, task
+        self._seeds = count()  # of episodes, for controllers that draw
         self.env_id = tasks.get(task).ids[0]
         self.env_kwargs: dict[str, Any] = controller.merge_arguments(arguments)
         env: Any = gym.make(self.env_id, **self.env_kwargs)
@@ -70,7 +75,7 @@ class ControllerAgent:
 
     def _start(self) -> _Run:
         """Return a run of one agent in an episode that begins."""
-        policy = self.controller.start(self._rules, [0])
+        policy = self.controller.start(self._rules, [next(self._seeds)])
         assert policy is not None, self.name
         return _Run(policy)
 
@@ -92,21 +97,21 @@ class ControllerAgent:
             ConfigError: Observations of another shape, or not finite; a state, or an `episode_start`, of other observations.
         """
         values, single = check_observations(observation, self.observation_space.shape)
-        count = len(values)
-        begins = check_episode_start(episode_start, count)
-        runs = self._continue_runs(state, count, np.zeros(count, bool) if begins is None else begins)
-        actions = np.zeros((count, *(self.action_space.shape or ())), self.action_space.dtype)
+        rows = len(values)
+        begins = check_episode_start(episode_start, rows)
+        runs = self._continue_runs(state, rows, np.zeros(rows, bool) if begins is None else begins)
+        actions = np.zeros((rows, *(self.action_space.shape or ())), self.action_space.dtype)
         for row, (run, begun) in enumerate(runs):
             decided, run.state = run.policy(values[row : row + 1], run.state, np.array([begun]))
             actions[row] = np.asarray(decided)[0]
         return actions[0] if single else actions, tuple(run for run, _ in runs)
 
-    def _continue_runs(self, state: Any, count: int, begins: np.ndarray) -> list[tuple[_Run, bool]]:
+    def _continue_runs(self, state: Any, rows: int, begins: np.ndarray) -> list[tuple[_Run, bool]]:
         """Return each observation's run, and whether it begins now."""
         if state is None:
-            return [(self._start(), True) for _ in range(count)]
-        if not isinstance(state, tuple) or len(state) != count or not all(isinstance(run, _Run) for run in state):
-            raise ConfigError(f"state = {quote(state)} is not that of {count} observations; valid: what the last call returned")
+            return [(self._start(), True) for _ in range(rows)]
+        if not isinstance(state, tuple) or len(state) != rows or not all(isinstance(run, _Run) for run in state):
+            raise ConfigError(f"state = {quote(state)} is not that of {rows} observations; valid: what the last call returned")
         return [(self._start(), True) if new else (run, False) for run, new in zip(state, begins.tolist(), strict=True)]
 
     def make_env(self, **overrides: Any) -> gym.Env:
@@ -130,7 +135,12 @@ class ControllerAgent:
         return self._fit(gym.make_vec(self.env_id, num_envs=n, **self._merge(overrides)))
 
     def _merge(self, overrides: dict[str, Any]) -> dict[str, Any]:
-        return self.controller.merge_arguments({**self.env_kwargs, **overrides})
+        merged = self.controller.merge_arguments({**self.env_kwargs, **overrides})
+        for key, value in overrides.items():
+            own = merged.get(key, value)
+            if own is not value and own != value:
+                raise ConfigError(f"{key} = {quote(value)}; valid for {self.name}: {quote(own)}, which it sets itself")
+        return merged
 
     def _fit(self, env: Any) -> Any:
         """Return an environment with the controller's own worlds; close it, and raise ConfigError, if its rules differ."""

@@ -38,16 +38,17 @@ NEEDS: dict[str, dict[str, str]] = {
         scoring.AGENT: "backlogs, drops, starts and ends of flows of each queue; limits that end by themselves",
         scoring.OTHER: "another queue discipline (FQ-CoDel: a queue for each flow)",
         "brief_pulse-strict": "as the rule; strict priority",
-        "brief_pulse-sparing": "as the rule; strict priority, a counter for each of 256 slots of flows",
-        "brief_pulse-flows": "as the rule; strict priority, 256 slots of flows that take turns",
+        "brief_pulse-sparing": "as the rule; strict priority, drops from the largest of 256 slots of flows",
+        "brief_pulse-flows": "as the rule; strict priority, 256 slots of flows that take turns, drops from the largest",
     },
     "receiver_window": {
         scoring.CONSTANT: "arrivals and time stamps of packets; the receiver's window (TCP_WINDOW_CLAMP)",
         scoring.HEURISTIC: "arrivals and time stamps of packets; the receiver's window (TCP_WINDOW_CLAMP)",
         scoring.AGENT: "arrivals and time stamps of packets; the receiver's window (TCP_WINDOW_CLAMP)",
         scoring.OTHER: "a congestion control at the sender",
-        "refill": "as the rule",
-        "refill-data": "as the rule",
+        **dict.fromkeys(
+            ("refill", "refill-data"), "arrivals and time stamps of packets; the receiver's window (TCP_WINDOW_CLAMP)"
+        ),
     },
 }
 """What controllers observe and set, and who may, by task and then by a controller's name or kind."""
@@ -106,8 +107,9 @@ def _describe_task(task: str, standing: Sequence[Standing]) -> str:
     if network is not None:
         rule, constant = map(standings.format_difference, (network.over_rules, network.over_constant))
         subject = "It" if network is chosen else f"The first network, `{network.name}`,"
-        verdict = "surely ahead of both" if best.earns_network(network) else "not surely ahead of both, so not worth its cost"
-        behind = "" if network is chosen else f", and `{chosen.name}` is to be preferred"
+        earned = best.earns_network(network)
+        verdict = "surely ahead of both" if earned else "not surely ahead of both, so not worth its cost"
+        behind = "" if network is chosen else f", but behind `{chosen.name}`" if earned else f": take `{chosen.name}`"
         said.append(f"{subject} is {rule} over the best rule and {constant} over the best constant: {verdict}{behind}.")
     if other is not None and other is not chosen and other.over_heuristic is not None and other.over_heuristic.low > 0:
         difference = standings.format_difference(other.over_heuristic)

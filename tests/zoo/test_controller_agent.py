@@ -101,6 +101,10 @@ def test_what_it_does_not_fit_is_refused():
     ):
         with pytest.raises(ConfigError, match=message):
             agent.make_env(**overrides)
+    with pytest.raises(ConfigError, match="scheduler = 'fifo'; valid for brief_pulse-flows: 'strict_priority'"):
+        make("brief_pulse-flows", "queue_threshold").make_env(scheduler="fifo")
+    with pytest.raises(ConfigError, match="task = 'receiver_window' is not that of brief_pulse; valid: queue_threshold"):
+        ControllerAgent(rollout.get_controller("brief_pulse", "queue_threshold"), "receiver_window")
     three = make("brief_pulse", "queue_threshold", scenario=THREE_QUEUES)
     observations, _ = three.make_vec(2).reset(seed=1)
     assert three.action_space.contains(three.predict(observations)[0][1])
@@ -113,6 +117,14 @@ def test_what_it_does_not_fit_is_refused():
     with pytest.raises(ConfigError, match="fq_codel acts in the world"):
         make("fq_codel", "queue_threshold")
     assert three.predict(observations[:0])[0].shape == (0, *three.action_space.shape)
+
+
+def test_episodes_of_a_controller_that_draws_differ():
+    agent = make("random", "queue_threshold")
+    observations, _ = agent.make_vec(3).reset(seed=1)
+    actions, state = agent.predict(observations)
+    again, _ = agent.predict(observations, state, [True, False, False])
+    assert len({tuple(row) for row in (*actions.tolist(), again[0].tolist())}) == 4
 
 
 @pytest.mark.slow

@@ -96,8 +96,8 @@ void track_least_rtt(const PathRows& p, const PathRules& rules, size_t i, float 
   }
 }
 
-// Holds the window while losses stay heavy, except in the round trip after a hold, whose losses were on their way; and
-// is careful for a while after those that are no outage's.
+// Holds the window while losses stay heavy; losses during a hold do not count, since they were on their way. Careful for
+// a while after those that are no outage's.
 void count_losses(const PathRows& p, const PathRules& rules, size_t i) {
   const SenderRows& s = p.sender;
   const bool counts = !p.starting[i];
