@@ -42,6 +42,7 @@ COMMANDS = {
     "install": "install a trained sender as a congestion control of this machine's kernel, for any program to use",
     "uninstall": "remove a congestion control that was installed",
     "status": "show installed congestion controls: their sockets, decisions, windows, and the time that a decision takes",
+    "top": "show the same again and again, until Ctrl-C",
     "export": "export an agent as a folder for a model hub, as ONNX, or for RL Zoo",
     "record": "record episodes of a controller as a Minari dataset",
     "trace": "generate, show, plot and convert capacity traces and flow lists",

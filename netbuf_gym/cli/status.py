@@ -21,17 +21,29 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command and return its exit status."""
+    found = describe_all()
+    print(json.dumps(found, indent=1) if arguments.json else format_all(found))
+    return 0
+
+
+def describe_all() -> list[dict[str, Any]]:
+    """Return `describe` of each installed control.
+
+    Raises:
+        ConfigError: Privileges are missing.
+    """
     found = []
     for sender in installed.find_senders():
         with suppress(installed.SenderGone):
             found.append(describe(sender))
-    if arguments.json:
-        print(json.dumps(found, indent=1))
-    elif not found:
-        print("no congestion control is installed (netbuf-gym install AGENT)")
-    else:
-        print("\n\n".join(format_sender(one) for one in found))
-    return 0
+    return found
+
+
+def format_all(found: list[dict[str, Any]]) -> str:
+    """Format what `describe_all` has returned."""
+    if not found:
+        return "no congestion control is installed (netbuf-gym install AGENT)"
+    return "\n\n".join(format_sender(one) for one in found)
 
 
 def describe(sender: installed.FoundSender) -> dict[str, Any]:

@@ -1,14 +1,16 @@
-"""`netbuf-gym install`, `status` and `uninstall`, as a shell has them."""
+"""`netbuf-gym install`, `status`, `top` and `uninstall`, as a shell has them."""
 
+import contextlib
 import json
 import os
+import pty
 import signal
 import subprocess
 import sys
 
 import pytest
 
-from netbuf_gym.cli import program, status
+from netbuf_gym.cli import program, status, top
 from netbuf_gym.plants.linux.bpf import installed, senders
 from netbuf_gym.scenarios.compiled_agent import write_compiled_agent
 from tests.helpers import machines
@@ -76,6 +78,43 @@ def test_a_sockets_line_has_its_numbers():
     assert text.splitlines()[-1].split() == "10.0.0.1:5 10.0.0.2:80 7 15.0 9.50 20.25 4 1 2".split()
 
 
+def test_top_looks_again_and_again():
+    machines.needs_bpf()
+    looks = [json.loads(line) for line in run("top", "--json", "--count", 2, "--interval", 0.1).stdout.splitlines()]
+    assert len(looks) == 2 and 0.1 <= looks[1]["time_s"] - looks[0]["time_s"]
+    assert all(isinstance(look["controls"], list) for look in looks)
+    wrong = run("top", "--interval", 0)
+    assert wrong.returncode == 2 and "interval = 0" in wrong.stderr
+
+
+def test_top_gives_the_terminal_back():
+    machines.needs_bpf()
+    own, other = pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "netbuf_gym", "top"], cwd=CHECKOUT, stdout=other, preexec_fn=_heed_interrupts
+    )
+    os.close(other)
+    shown = b""
+    try:
+        while top.HOME.encode() not in shown:
+            shown += os.read(own, 1 << 16)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(60) == 0
+        with contextlib.suppress(OSError):  # the end of a terminal that nobody writes to
+            while more := os.read(own, 1 << 16):
+                shown += more
+    finally:
+        process.kill()
+        process.wait()
+        os.close(own)
+    assert shown.startswith(top.ENTER.encode()) and shown.endswith(top.LEAVE.encode())
+
+
+def test_what_a_terminal_has_no_room_for_is_left_out(monkeypatch):
+    monkeypatch.setattr(top.shutil, "get_terminal_size", lambda: (4, 2))
+    assert top.fit("abcdef\ngh\nij") == "abcd\ngh"
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("ends", ["uninstall", "Ctrl-C"])
 def test_from_installation_to_removal(policy, ends):
@@ -97,6 +136,7 @@ def test_from_installation_to_removal(policy, ends):
             and found["agent"] == "drawn"
         )
         assert f"{name}: drawn, goes with its process; window at most 2 MB\nsockets: 0 now" in run("status").stdout
+        assert name in [one["name"] for one in json.loads(run("top", "--json", "--count", 1).stdout)["controls"]]
         again = run("install", policy, "--name", name)
         assert again.returncode == 2 and "is taken" in again.stderr
         if ends == "uninstall":
