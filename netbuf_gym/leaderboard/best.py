@@ -33,7 +33,7 @@ def select_best(task: str, standing: Sequence[Standing]) -> Standing:
 
     It is the first one that decides in the agents' place; what acts in the world on its own (`InWorld`: congestion controls,
     queue disciplines) has nothing to decide. A trained agent counts only where it is surely ahead of the best constant and of
-    every rule, with 95 % confidence: where a rule does as well, the rule is the better choice.
+    all others that decide, with 95 % confidence: where a rule does as well, the rule is the better choice.
     """
     return next(one for one in standing if one.checked and _is_eligible(task, one))
 
@@ -45,7 +45,7 @@ def _is_eligible(task: str, one: Standing) -> bool:
 
 
 def earns_network(one: Standing) -> bool:
-    """Return whether an agent is surely ahead of the best constant and of every rule."""
+    """Return whether an agent is surely ahead of the best constant and of all else that decides in the agents' place."""
     return not one.behind_constant and one.over_rules is not None and one.over_rules.low > 0
 
 

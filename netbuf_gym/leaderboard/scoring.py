@@ -16,7 +16,9 @@ from typing import Any
 import numpy as np
 
 from netbuf_gym import tasks
+from netbuf_gym.controllers import InWorld
 from netbuf_gym.errors import ConfigError
+from netbuf_gym.evaluation import rollout
 from netbuf_gym.evaluation.suites import Edition, Suite
 from netbuf_gym.evaluation.summary import find_range
 from netbuf_gym.leaderboard.rows import Rows, read_values, require_all_worlds, require_edition
@@ -100,8 +102,8 @@ class Standing:
         improvement: Share of the worlds in which it is ahead of the best heuristic, ties counted half.
         over_heuristic, over_constant: Mean of its raw scores less those of the best heuristic or constant in the same worlds;
             None for that heuristic or constant itself.
-        over_rules: For an agent, the lowest of such intervals over all heuristics: another heuristic than the best one by rank
-            may be the best by this mean.
+        over_rules: For an agent, the lowest of such intervals over all heuristics, and over what else decides in the agents'
+            place, such as rules with further levers: another one than the best by rank may be the best by this mean.
         price: Its `Measures.price` over that of the controller named there, mean over the worlds, families weighted equally;
             None if the task has none, or that controller has no result.
         flows: By family, the least and the largest number of flows in a world that the score is a percentile of, where known.
@@ -147,6 +149,12 @@ def get_role(task: str, name: str) -> str:
     return OTHER if name in tasks.get(task).controllers else AGENT
 
 
+def decides(task: str, name: str) -> bool:
+    """Return whether a controller that did not learn decides in the agents' place, rather than acts in the world on its own."""
+    role = get_role(task, name)
+    return role == HEURISTIC or (role == OTHER and not isinstance(rollout.get_controller(name, task), InWorld))
+
+
 def compute_standings(suite: Suite, edition: Edition, results: Sequence[Result], constant: str) -> list[Standing]:
     """Return the standings of all controllers, the best first, unchecked ones last.
 
@@ -173,6 +181,7 @@ def compute_standings(suite: Suite, edition: Edition, results: Sequence[Result],
     checked = [name for name, members in grouped.items() if members[0].checked]
     raw = _fill_missing(edition, raw, [CHANCE, constant, *heuristics], checked)
     scaled = _normalise_scores(edition, raw, [*heuristics, constant])
+    rules = [name for name in raw if name in heuristics or decides(suite.task, name)]
     best = max(heuristics, key=lambda name: statistics.grouped_interval(list(scaled[name].values()), resamples=100).mean)
     price = tasks.get(suite.task).measures.price
     prices = {} if price is None else _compute_prices(edition, grouped, price.of)
@@ -180,7 +189,7 @@ def compute_standings(suite: Suite, edition: Edition, results: Sequence[Result],
     for name, members in grouped.items():
         own = scaled[name]
         role = get_role(suite.task, name) if len(members) == 1 and "seed" not in members[0].about else AGENT
-        compared = {constant, best, *(heuristics if role == AGENT else ())} - {name}
+        compared = {constant, best, *(rules if role == AGENT else ())} - {name}
         over = {other: _compute_difference(raw[name], raw[other]) for other in compared}
         made.append(
             Standing(
@@ -192,7 +201,7 @@ def compute_standings(suite: Suite, edition: Edition, results: Sequence[Result],
                 improvement=statistics.grouped_interval([_mark_ahead(raw[name][f], raw[best][f]) for f in own], middle=False),
                 over_heuristic=over.get(best),
                 over_constant=over.get(constant),
-                over_rules=min((over[rule] for rule in heuristics if rule in over), key=lambda one: one.low, default=None)
+                over_rules=min((over[rule] for rule in rules if rule in over), key=lambda one: one.low, default=None)
                 if role == AGENT
                 else None,
                 price=prices.get(name),

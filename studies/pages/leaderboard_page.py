@@ -133,7 +133,8 @@ def list_claims(standing: Sequence[scoring.Standing]) -> list[str]:
         said[0] += f"; the best agent, {agents[0].name}, is number {ranked.index(agents[0]) + 1}"
     said[0] += "."
     ahead = [one.name for one in agents if one.over_rules is not None and one.over_rules.low > 0]
-    said.append(f"Surely ahead of every rule: {', '.join(ahead) or 'no agent'}.")
+    named = ", ".join(ahead) or "no agent"
+    said.append(f"Surely ahead of every rule, and of all else that decides without having learned: {named}.")
     if behind := [one.name for one in agents if one.behind_constant]:
         said.append(f"Not surely ahead of the best constant: {', '.join(behind)}.")
     if worse := [one.name for one in agents if one.middle.high < 0]:
